@@ -61,12 +61,13 @@ try {
 /** Two renames: to remove a folder of hundreds of files takes long enough for a program to start with half of them. */
 function replaceDist() {
   const dist = join(root, 'dist')
-  if (fs.existsSync(dist)) fs.renameSync(dist, before)
+  // `lstat` also finds a link to a folder that is gone.
+  if (fs.lstatSync(dist, { throwIfNoEntry: false })) fs.renameSync(dist, before)
   try {
     fs.renameSync(target, dist)
   } catch (error) {
     // Of another build that ended in this moment, it is as good. Otherwise the one before comes back.
-    if (!fs.existsSync(dist)) fs.renameSync(before, dist)
+    if (!fs.existsSync(dist) && fs.existsSync(before)) fs.renameSync(before, dist)
     // Windows reports EPERM.
     if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) throw error
   }

@@ -7,7 +7,7 @@ import { EXIT, usageError } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
 import { printable, shortened } from '../protocol/text.js'
 import type { CommandEnvironment, ReplaceableParts } from './context/context.js'
-import { findCommand, usageOf } from './help/usage-errors.js'
+import { findCommand } from './help/find-command.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
 import { commandWord, type Globals, globalsOf, wantsJson } from './settings/globals.js'
@@ -32,27 +32,32 @@ export async function main(options: MainOptions): Promise<number> {
     print: (text) => void stdout.write(text),
     columns: () => stdout.columns,
     program: () => createProgram(undefined, environment, { loadsAll: true }),
-    async run(command, work, needs = {}) {
-      const globals = globalsOfCommand(command)
-      const output = out(globals)
-      // Loaded here because help, version and usage errors need no context.
-      const { openApp, openSession } = await import('./context/session.js')
-      const app = openApp({ ...options, out: output })
-      try {
-        const ctx = openSession(app, { ...needs, globals })
-        // Reports a missing profile, also for a command that needs no setting.
-        if (globals.profile !== undefined) ctx.profile()
-        exitCode = await work(ctx)
-      } finally {
-        await app.close()
-      }
+    act(command, work, needs = {}) {
+      command.action(async (...args: unknown[]) => {
+        const globals = globalsOfCommand(command)
+        const output = out(globals)
+        // Loaded here because help, version and usage errors need no context.
+        const { openApp, openSession } = await import('./context/session.js')
+        const app = openApp({ ...options, out: output })
+        try {
+          const flags = command.opts()
+          // A missing profile does not keep the help back.
+          const createsProfile = needs.createsProfile === true || flags.help === true
+          const ctx = openSession(app, { ...needs, createsProfile, globals })
+          // Reports a missing profile, also for a command that needs no setting.
+          if (globals.profile !== undefined) ctx.profile()
+          exitCode = await work(ctx, flags as never, ...(args.slice(0, -2) as never))
+        } finally {
+          await app.close()
+        }
+      })
     },
   }
   try {
     refuseOtherEncodings(argv)
     const program = await createProgram(commandWord(argv), environment)
     if (argv.length === 0) program.outputHelp()
-    else await parse(program, argv, (text) => out().warn(text))
+    else await parse(program, argv)
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
@@ -71,35 +76,18 @@ function refuseOtherEncodings(argv: readonly string[]): void {
 }
 
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
-async function parse(program: Command, argv: readonly string[], warn: (text: string) => void): Promise<void> {
+async function parse(program: Command, argv: readonly string[]): Promise<void> {
   const line = withHelpLater(program, argv)
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const { command } = findCommand(program, line)
-  warnOfDashes(command, line, warn)
   try {
     await program.parseAsync(line, { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError) || thrown.exitCode === 0) throw thrown
+    const { usageOf } = await import('./help/usage-errors.js')
     throw usageOf(thrown, command)
   }
 }
-
-/** Warns of words such as `–n`, which editors and chat programs make of `-n`. They are text. */
-function warnOfDashes(command: Command, argv: readonly string[], warn: (text: string) => void): void {
-  const end = argv.indexOf('--')
-  for (const word of end === -1 ? argv : argv.slice(0, end)) {
-    const [, name] = /^[–—−]+([\w-]+)(?:=.*)?$/s.exec(word) ?? []
-    if (name === undefined) continue
-    const options = command.createHelp().visibleOptions(command)
-    const flag = options.find(({ long, short }) => [long, short].some((each) => dashless(each) === name))
-    if (flag !== undefined)
-      warn(
-        `"${word}" begins with another dash than "-", so it is text. The flag is ${name.length === 1 ? flag.short : flag.long}.`,
-      )
-  }
-}
-
-const dashless = (flag: string | undefined): string | undefined => flag?.replace(/^-+/, '')
 
 /**
  * Moves `--help` behind the command, so that `rushes --help run image` and `rushes help run image` print the help of `run

@@ -102,15 +102,13 @@ export const OPENAPI_PATH = '/api/v1/openapi.json'
 /** Path of the list of a service's models. */
 export const MODELS_PATH = '/api/v1/models'
 
-/** Removes trailing slashes from a base URL: `https://host/prefix`. */
-const withoutSlash = (baseUrl: string): string => baseUrl.replace(/\/+$/, '')
+/** `baseUrl`: as `parseBaseUrl` returns it. */
+export const createRunUrl = (baseUrl: string): URL => new URL(`${baseUrl}${RUNS_PATH}`)
 
-export const createRunUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}`)
-
-export const modelsUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${MODELS_PATH}`)
+export const modelsUrl = (baseUrl: string): URL => new URL(`${baseUrl}${MODELS_PATH}`)
 
 /** Returns the URL of a run. The id is percent-encoded, so that it is one path segment. */
 export const runUrl = (baseUrl: string, id: string): URL =>
-  new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}/${encodeURIComponent(id)}`)
+  new URL(`${baseUrl}${RUNS_PATH}/${encodeURIComponent(id)}`)
 
 export const cancelUrl = (baseUrl: string, id: string): URL => new URL(`${runUrl(baseUrl, id)}${CANCEL_PATH}`)

@@ -23,15 +23,18 @@ export function integerOf(text: string): number | bigint | undefined {
 const MARK = randomBytes(12).toString('hex')
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, 'g')
 
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+/** Escapes and ends of strings, and long numbers. No pattern for a whole string: its escapes would exhaust the stack. */
+const QUOTE_OR_NUMBER = /\\.|"|-?\d[\d.eE+-]{15,}/g
 
 /** Like `JSON.parse`. Throws its errors. */
 export function readJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (!/\d{16}/.test(text)) return value
+  let isInString = false
   let hasLongIntegers = false
-  const marked = text.replace(STRING_OR_NUMBER, (token) => {
-    if (token.startsWith('"') || typeof integerOf(token) !== 'bigint') return token
+  const marked = text.replace(QUOTE_OR_NUMBER, (token) => {
+    if (token === '"') isInString = !isInString
+    if (isInString || typeof integerOf(token) !== 'bigint') return token
     hasLongIntegers = true
     return `"${MARK}${token}"`
   })
@@ -67,8 +70,7 @@ export function writeJson(value: unknown, { indent = 0, replace }: WriteOptions 
   return hasLongIntegers ? json.replace(MARKED, '$1') : json
 }
 
-/** A string, also one that the end of the text cuts, and the marks around values. */
-const STRING_OR_MARK = /"[^"\\]*(?:\\[\s\S][^"\\]*)*("|\\?$)|[{}[\],]/g
+const QUOTE_OR_MARK = /\\[\s\S]|["{}[\],]/g
 
 /**
  * Reads JSON from a connection that broke: the values that arrived completely, up to the last mark or the last string.
@@ -79,12 +81,14 @@ export function readTornJson(torn: string): unknown {
   const text = torn.replace(/^\uFEFF/, '').replace(/[\u0000-\u001f]/g, ' ')
   /** Closing marks of the open values. */
   const open: string[] = []
-  let endOfMark = 0
+  let isInString = false
   let endOfString = 0
-  for (const { 0: token, 1: quote, index } of text.matchAll(STRING_OR_MARK)) {
-    if (quote === '"') endOfString = index + token.length
-    else if (quote !== undefined) break
-    else {
+  let endOfMark = 0
+  for (const { 0: token, index } of text.matchAll(QUOTE_OR_MARK)) {
+    if (token === '"') {
+      isInString = !isInString
+      if (!isInString) endOfString = index + 1
+    } else if (!isInString && !token.startsWith('\\')) {
       endOfMark = token === ',' ? index : index + 1
       if (token === '{') open.push('}')
       else if (token === '[') open.push(']')

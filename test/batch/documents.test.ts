@@ -259,7 +259,6 @@ describe('a matrix', () => {
 
   it.each([
     ['matrix: {model: [acme/still-2, acme/cinema-3], seed: [7]}', ''],
-    ['model: "{m}", matrix: {m: [acme/still-2, acme/cinema-3], seed: [7]}', ''],
     [
       'model: "acme/{m.text}-{m.n}", matrix: {m: [{name: a, text: still, n: 2}, {name: b, text: cinema, n: 3}], seed: [7]}',
       '',

@@ -44,12 +44,9 @@ describe('the formats', () => {
     ['shots.yaml', yaml],
     ['shots.yml', `\ufeff${yaml.replaceAll('\n', '\r\n')}`],
     ['shots.json', JSON.stringify({ runs: rows }, null, '\t')],
-    ['shots.json', JSON.stringify(rows)],
     ['shots.jsonl', rows.map((row) => JSON.stringify(row)).join('\r\n\r\n')],
     ['shots.csv', csv],
     ['shots.csv', `\ufeff${csv.replaceAll('\n', '\r\n')}\r\n`],
-    ['shots', yaml],
-    ['shots', JSON.stringify({ runs: rows }, null, 2)],
     ['shots', rows.map((row) => JSON.stringify(row)).join('\n')],
   ])('say the same: %s', async (name, text) => {
     const entries = await entriesOf(text, { name })
@@ -168,11 +165,8 @@ describe('a number', () => {
   it.each<[string, string, string]>([
     ['a.yaml', other('36893488147419103233'), '1 input.seed'],
     ['a.yaml', other('[1, {deep: -36893488147419103233}]'), '1 input.seed.1.deep'],
-    ['a.yaml', other('.inf'), '1 input.seed'],
     ['a.yaml', other('1e400'), '1 input.seed'],
     ['a.yaml', 'defaults: {kind: image}\nruns: [{name: a, prompt: 36893488147419103233}]', '2 prompt'],
-    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}]', '1 input.seed'],
-    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}', '1 input.seed'],
     ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 36893488147419103233}"', '2 input.seed'],
   ])('that would be sent as another one is an error: %s %s', async (name, text, place) => {
     expect(await problemsOf(text, { name })).toEqual([
@@ -195,9 +189,7 @@ describe('a number', () => {
 
   it.each([
     ['a.yaml', other('18446744073709551615')],
-    ['a.yaml', 'defaults: {model: acme/x, input: {seed: 18446744073709551615}}\nruns: [{name: a}]'],
     ['a.yaml', '- {name: a, model: acme/x, matrix: {i: [18446744073709551615]}, input: {seed: "{i}"}}'],
-    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 18446744073709551615}}]'],
     ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 18446744073709551615}}'],
     ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 18446744073709551615}"'],
   ])(

@@ -64,6 +64,7 @@ describe('the estimate', () => {
     })
   })
 
+<<<<<<< HEAD
   it('of a plan is one line before the first create', async () => {
     const { run, service } = await createBatch([FOX, HEN])
     await run(['--only', 'fox'])
@@ -84,6 +85,53 @@ describe('the estimate', () => {
     expect((await run(['--force', '--quiet'])).stderr).toBe('')
   })
 
+||||||| 92b7e631
+  it('gives null, never 0, when no run has a price', async () => {
+    const { run, folder } = await createBatch([FOX], {})
+    const summaries = [
+      ...objects((await run(['--dry-run', '--json'])).stdout),
+      ...objects((await run(['--json', '--report', join(folder, 'report.json')])).stdout),
+      JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')),
+    ].flatMap(({ summary }) => summary ?? [])
+    expect(summaries.map(({ estimate, without_price }) => [estimate, without_price])).toEqual(
+      Array(3).fill([null, 1]),
+    )
+  })
+
+  it('of a plan is one line before the first create', async () => {
+    const { run, service } = await createBatch([FOX, HEN])
+    await run(['--only', 'fox'])
+    let before = ''
+    let created = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') created++
+      return service.counting(request)
+    }
+    const onStderr = (text: string) => {
+      if (created === 0) before = text
+    }
+    const { stderr } = await run(['--force'], { fetch, onStderr })
+    const plan = '2 runs: 2 to create. Estimate: 0.3 USD\n'
+    expect(before).toBe(plan)
+    expect(stderr.startsWith(plan)).toBe(true)
+    expect((await run([])).stderr).not.toContain('Estimate')
+    expect((await run(['--force', '--quiet'])).stderr).toBe('')
+  })
+
+=======
+  it('gives null, never 0, when no run has a price', async () => {
+    const { run, folder } = await createBatch([FOX], {})
+    const summaries = [
+      ...objects((await run(['--dry-run', '--json'])).stdout),
+      ...objects((await run(['--json', '--report', join(folder, 'report.json')])).stdout),
+      JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')),
+    ].flatMap(({ summary }) => summary ?? [])
+    expect(summaries.map(({ estimate, without_price }) => [estimate, without_price])).toEqual(
+      Array(3).fill([null, 1]),
+    )
+  })
+
+>>>>>>> origin/main
   it('of a batch is that of the runs that it has created, and the journal has that of each', async () => {
     const { run, write, journal, folder } = await createBatch([FOX, HEN])
     await run(['--only', 'fox'])

@@ -364,18 +364,6 @@ describe('the names of further outputs', () => {
     expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
     expect(created()).toEqual([])
   })
-
-  it('change when a new row claims one: the file moves, and only the new row is paid for', async () => {
-    const { run, write, created, path } = await createFamily([SHEET], { outputs: 2 })
-    await run()
-    created()
-    const second = sha256(path('sheet-2.png'))
-    write([{ ...SHEET, count: 2 }])
-    expect((await run()).code).toBe(0)
-    expect(created()).toHaveLength(1)
-    expect(sha256(path('sheet-1-2.png'))).toBe(second)
-    expect((await run(['--check'])).code).toBe(0)
-  })
 })
 
 describe('a further output', () => {

@@ -1,7 +1,30 @@
 /** `rushes gallery`: which runs are on the page, and where it is written. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+<<<<<<< HEAD
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+||||||| 92b7e631
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+=======
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+>>>>>>> origin/main
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { GalleryRun } from '../../src/gallery/index.js'
@@ -222,26 +245,7 @@ describe('the file of the page', () => {
     expect(stderr).toMatch(message)
   })
 
-  it('can be standard output, with paths from the current folder', async () => {
-    const desk = createDesk()
-    desk.add('run_a', { 'a.png': 'a' })
-    const { code, stdout, stderr } = await runCli(['gallery', '-o', '-'], { home: desk.home })
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^<!doctype html>\n[\s\S]*<\/html>\n$/)
-    const [run] = runsOf(stdout)
-    expect(join(process.cwd(), decodeURIComponent(run?.files[0]?.href ?? ''))).toBe(
-      join(desk.folder, 'a.png'),
-    )
-    await desk.gallery()
-    expect(existsSync(desk.page)).toBe(true)
-  })
-
-  it.each([
-    [['-o', '-'], { tty: { stdout: true } }, /to the terminal/],
-    [['-o', '-', '--json'], {}, /cannot be used together/],
-  ])('is not standard output with %j', async (words, options, message) => {
-    const { code, stdout, stderr } = await runCli(['gallery', ...words], options)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(message)
+  it('is not standard output', async () => {
+    expect(await runCli(['gallery', '-o', '-'])).toMatchObject({ code: 2, stdout: '' })
   })
 })

@@ -35,7 +35,7 @@ describe('--label', () => {
     expect((await run('list', '--label', 'SPRING')).stdout).toBe('')
   })
 
-  it.each([['list'], ['wait', '--all'], ['gallery', '-o', '-'], ['forget'], ['spend']])(
+  it.each([['list'], ['wait', '--all'], ['gallery'], ['forget'], ['spend']])(
     'of %j must not be empty',
     async (...words) => {
       const { code, stderr } = await run(...words, '--label', '')

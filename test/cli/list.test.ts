@@ -69,8 +69,8 @@ describe('list', () => {
     const { stdout } = await service.run(['list'], { tty: { stdout: true, stderr: true } })
     const [header, row, ...more] = stdout.trimEnd().split('\n')
     expect(more).toEqual([])
-    expect(header).toMatch(/^RUN +STATUS +KIND +MODEL +AGE +PROMPT$/)
-    expect(row).toMatch(/^run_ {2}queued {2}image {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
+    expect(header).toMatch(/^RUN +STATUS +MODEL +AGE +PROMPT$/)
+    expect(row).toMatch(/^run_\w{3} {2}queued {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
     expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
   })
 
@@ -103,18 +103,18 @@ describe('list', () => {
       .split('\n')
       .map((line) => line.split(/ {2,}/))
     expect(header).toEqual(['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'PROMPT'])
-    expect(row).toEqual(['run_', 'accepted', 'whale', 'image', 'acme/still-1', '1 d', 'a fox'])
+    expect(row).toEqual(['run_1', 'accepted', 'whale', 'image', 'acme/still-1', '1 d', 'a fox'])
   })
 
   it('shows ids as short as they are unique in the journal', async () => {
     const home = temporaryFolder()
-    addRow(home, { id: 'run_ab1', model: 'acme/other' })
-    addRow(home, { id: 'run_abcdefg' })
+    addRow(home, { id: 'run_abcdef1', model: 'acme/other' })
+    addRow(home, { id: 'run_abcdefghij' })
     addRow(home, { id: 'run_xyz' })
     const { stdout } = await runCli(['list', '--model', 'acme/still-1'], { home, tty: { stdout: true } })
     const ids = stdout.split('\n').map((line) => line.split(' ')[0])
-    expect(ids).toEqual(['RUN', 'run_xyz', 'run_abc', ''])
-    expect((await runCli(['show', 'run_abc'], { home })).stdout).toMatch(/^run\trun_abcdefg\n/)
+    expect(ids).toEqual(['RUN', 'run_xyz', 'run_abcdefg', ''])
+    expect((await runCli(['show', 'run_abcdefg'], { home })).stdout).toMatch(/^run\trun_abcdefghij\n/)
   })
 
   it('shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {

@@ -497,7 +497,7 @@ describe('login', () => {
     const service = await createCliService({ models: MODELS })
     const { code, stderr } = await logIn(service)
     expect(code).toBe(0)
-    expect(stderr.split('\n').slice(1, -1)).toEqual([
+    expect(stderr.split('\n').slice(2, -1)).toEqual([
       'The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.',
       "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
     ])
@@ -506,7 +506,7 @@ describe('login', () => {
     )
     // The next login has nothing to say, also after a choice of the user.
     await service.run(['config', 'set', 'models.image', 'acme/still-1'])
-    expect((await logIn(service)).stderr.split('\n')).toHaveLength(3)
+    expect((await logIn(service)).stderr.split('\n')).toHaveLength(4)
     const examined = await service.run(['doctor', '--json'], {
       env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
       fetch: service.fetch,
@@ -520,19 +520,19 @@ describe('login', () => {
     const { stderr } = await service.run(['login'], { env, stdin: `${service.apiKey}\n` })
     expect(stderr).toContain('RUSHES_API_KEY is set: commands use that API key instead.\n')
     const refused = await service.run(['login'], { env: NO_MODELS, stdin: 'rk_wrong\n' })
-    expect(refused.stderr).toMatch(/^error: The service answered 401: .* The API key was not stored\.\n/)
+    expect(refused.stderr).toMatch(/\nerror: The service answered 401: .* The API key was not stored\.\n/)
   })
 
   it.each([
-    ['with --no-verify', ['--no-verify'], true],
-    ['at a service without a list', [], false],
-  ])('%s sets none', async (_, words, hasList) => {
+    ['with --no-verify', ['--no-verify'], true, 3],
+    ['at a service without a list', [], false, 4],
+  ])('%s sets none', async (_, words, hasList, lines) => {
     const service = await createCliService({ models: MODELS })
     const none = scriptedList({ status: 404 })
     const { code, stderr } = await logIn(service, words, (request) =>
       hasList || !request.url.pathname.endsWith(MODELS_PATH) ? service.fetch(request) : none.fetch(request),
     )
-    expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines: 3 })
+    expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines })
     expect((await service.run(['config', 'list'], { env: NO_MODELS })).stdout).toBe('')
   })
 })

@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { HttpFailure } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
 import { processExists } from '../support/process-exists.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -35,13 +35,25 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
-  it('needs the URL of the service without a terminal', async () => {
+  it('needs the URL of the service', async () => {
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
     const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
     expect(ran).toMatchObject({ code: 2, stdout: '' })
-    expect(ran.stderr).toBe(
-      'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n',
+    expect(ran.stderr).toMatch(
+      /^error: Not set: service URL\.\n {2}Set the service URL with --base-url <url>/,
     )
+  })
+
+  it('at a port that refuses says at once what it tries again, and is exit 9 with the address', async () => {
+    const refused = async () => {
+      throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
+    }
+    const { code, stderr } = await runCli(['login'], { env: NO_KEY, stdin: 'rk_mine\n', fetch: refused })
+    expect(code).toBe(9)
+    expect(stderr).toMatch(
+      /^Checking the API key at http:\/\/127\.0\.0\.1:1\. Without an answer, it is tried again/,
+    )
+    expect(stderr).toMatch(/\nerror: .*127\.0\.0\.1:1.* The API key was not stored\./)
   })
 
   it('does not store a key that is refused, unless told to', async () => {
@@ -234,23 +246,16 @@ describe('a key that takes its time', () => {
     await expect.poll(() => isRunning(pid)).toBe(false)
   })
 
-  it.each([
-    ['a signal', 130, /Interrupted/],
-    ['two minutes', 4, /did not end within 2 minutes\.\n {2}If it waits for input/],
-  ])(
-    'from a command ends with all its processes after %s, also where they ignore SIGTERM',
-    async (cause, code, says) => {
-      const pid = join(temporaryFolder(), 'pid')
-      const [clock, interrupts] = [createManualClock(), createInterrupts()]
-      const command = `trap '' TERM; sleep 300 & echo $! > '${pid}'; wait`
-      const asked = ask({ RUSHES_API_KEY_COMMAND: command }, { clock, interrupts })
-      await began(pid)
-      if (cause === 'a signal') interrupts.interrupt('SIGINT')
-      else await clock.advance(120_000)
-      expect(await asked).toMatchObject({ code, sent: undefined, stderr: expect.stringMatching(says) })
-      await expect.poll(() => isRunning(pid)).toBe(false)
-    },
-  )
+  it('from a command ends with all its processes after a signal, also where they ignore SIGTERM', async () => {
+    const pid = join(temporaryFolder(), 'pid')
+    const interrupts = createInterrupts()
+    const command = `trap '' TERM; sleep 300 & echo $! > '${pid}'; wait`
+    const asked = ask({ RUSHES_API_KEY_COMMAND: command }, { interrupts })
+    await began(pid)
+    interrupts.interrupt('SIGINT')
+    expect(await asked).toMatchObject({ code: 130, sent: undefined })
+    await expect.poll(() => isRunning(pid)).toBe(false)
+  })
 
   it('says with --json why the command failed, and nothing but JSON', async () => {
     const env = { ...NO_KEY, RUSHES_API_KEY_COMMAND: 'echo locked >&2; echo more >&2; exit 3' }

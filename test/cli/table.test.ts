@@ -12,22 +12,22 @@ const ROWS = [
   ['run_bcd', 'video', '', 'acme/c', 'a boat'],
 ]
 
-function printed(columns: number | undefined, options?: Options): string {
+async function printed(columns: number | undefined, options?: Options): Promise<string> {
   let text = ''
   const stream = { isTTY: columns !== undefined, columns, write: (chunk: string) => (text += chunk) } as never
   const style = createStyle(stream, { NO_COLOR: '1' }, { color: false })
   const mode = { json: false, quiet: false, debug: false }
   const out = createOutput({ stdout: stream, stderr: stream, mode, style: { out: style, err: style } })
-  printTable(out, HEADER, ROWS, options)
+  await printTable(out, HEADER, ROWS, options)
   return `\n${text}`
 }
 
-it('a table of a pipe has every column, tabs, and no header', () => {
-  expect(printed(undefined)).toBe(`\n${ROWS.map((row) => row.join('\t')).join('\n')}\n`)
+it('a table of a pipe has every column, tabs, and no header', async () => {
+  expect(await printed(undefined)).toBe(`\n${ROWS.map((row) => row.join('\t')).join('\n')}\n`)
 })
 
-it('a table of a terminal has no empty columns, and wraps its last one', () => {
-  expect(printed(60)).toBe(`
+it('a table of a terminal has no empty columns, and wraps its last one', async () => {
+  expect(await printed(60)).toBe(`
 ID       KIND   MODEL         PROMPT
 run_a    image  acme/still-1  a red fox in fresh snow under
                               a pale winter sun
@@ -35,8 +35,8 @@ run_bcd  video  acme/c        a boat
 `)
 })
 
-it('a table that shortens its last column ends it with an ellipsis', () => {
-  expect(printed(60, { isCut: true })).toContain(
+it('a table that shortens its last column ends it with an ellipsis', async () => {
+  expect(await printed(60, { isCut: true })).toContain(
     '\nrun_a    image  acme/still-1  a red fox in fresh snow under…\n',
   )
 })
@@ -50,18 +50,20 @@ it.each([
   [40, 'ID PROMPT'],
   [19, 'ID PROMPT'],
   [18, 'ID'],
-])('%i columns show %s', (columns, titles) => {
-  const [, header] = printed(columns, { optional: ['MODEL', 'KIND'], isCut: true }).split('\n')
+])('%i columns show %s', async (columns, titles) => {
+  const [, header] = (await printed(columns, { optional: ['MODEL', 'KIND'], isCut: true })).split('\n')
   expect(header?.split(/ +/).join(' ')).toBe(titles)
 })
 
-it('rows without room for columns are not aligned', () => {
-  expect(printed(30)).toContain('\nrun_bcd  video  acme/c  a boat\n')
+it('rows without room for columns are not aligned', async () => {
+  expect(await printed(30)).toContain('\nrun_bcd  video  acme/c  a boat\n')
 })
 
-it('a word that is too long stays whole', () => {
+it('a word that is too long stays whole', async () => {
   const url = 'https://api.example.com/outputs/a/very/long/path/fox.png'
   ROWS.push(['run_e', '', '', '', `${url} ${url}`])
-  expect(printed(40, { optional: HEADER.slice(1, 4) })).toContain(`\nrun_e    ${url}\n         ${url}\n`)
+  expect(await printed(40, { optional: HEADER.slice(1, 4) })).toContain(
+    `\nrun_e    ${url}\n         ${url}\n`,
+  )
   ROWS.pop()
 })

@@ -57,30 +57,4 @@ describe('an abort', () => {
     await expect(download({ fetch, signal: stop.signal })).rejects.toBe('SIGTERM')
     expect(requests).toHaveLength(1)
   })
-
-  it('before the start sends no request', async () => {
-    const { fetch, requests } = fetchOf(() => answer(() => once(PNG)))
-    await expect(download({ fetch, signal: AbortSignal.abort('SIGHUP') })).rejects.toBe('SIGHUP')
-    expect(requests).toHaveLength(0)
-  })
-
-  it('starts none of the outputs that wait for a place', async () => {
-    const stop = new AbortController()
-    const { fetch } = fetchOf(() => {
-      stop.abort('SIGINT')
-      return answer(() => once(PNG))
-    })
-    const started = new Set<number>()
-    const outputs = Array.from({ length: 100 }, (_, at) =>
-      Object.defineProperty(output('', { runId: `run-${at}` }), 'url', {
-        get() {
-          started.add(at)
-          return `https://host.example/${at}`
-        },
-      }),
-    )
-    const options = { ...into(newFolder()), signal: stop.signal }
-    await expect(createWork(fetch).download(outputs, options)).rejects.toBe('SIGINT')
-    expect(started.size).toBeLessThanOrEqual(4)
-  })
 })

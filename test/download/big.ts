@@ -1,4 +1,4 @@
-/** Downloads of any size in a process of their own, for the test of memory and for the benchmark. */
+/** Downloads of any size in a process of their own, for the benchmark. */
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,8 +16,8 @@ export interface Measured {
 }
 
 /** Downloads `bytes` from loopback into `folder`. */
-export async function downloadInChild(bytes: number, folder: string, program?: string): Promise<Measured> {
-  const child = program ?? (await bundleIn(folder))
+export async function downloadInChild(bytes: number, folder: string): Promise<Measured> {
+  const child = await bundleIn(folder)
   const block = Buffer.alloc(65_536, 'rushes')
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes })

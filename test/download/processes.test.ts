@@ -1,4 +1,4 @@
-/** What only processes of their own can show: kill -9 beside one that lives, and memory. */
+/** What only processes of their own can show: kill -9 beside one that lives. */
 import { spawn } from 'node:child_process'
 import { once as onceOf } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
@@ -6,11 +6,9 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { built } from '../support/built.js'
 import { until } from '../support/until.js'
-import { downloadInChild } from './big.js'
 import { host, WHOLE } from './breaking-host.js'
 import { contents, download, newFolder, sha256 } from './download-setup.js'
 
-const MIB = 1_048_576
 /** Of one response of a host that then sends nothing. */
 const SENT_BYTES = 120_000
 
@@ -34,14 +32,5 @@ describe('processes', () => {
     const result = await download({ url: again.url, folder, runId: 'big' })
     expect(result).toMatchObject({ ok: true, file: { sha256: sha256(WHOLE) } })
     expect(again.ranges()).toEqual([undefined])
-  })
-
-  it('use the same memory for 200 MiB as for less', async () => {
-    const folder = newFolder()
-    const { ok, grownMiB } = await downloadInChild(200 * MIB, folder, program)
-    expect(ok).toBe(true)
-    expect(statSync(join(folder, 'big.mp4')).size).toBe(200 * MIB)
-    // Measured: 50 to 60 MiB, as for 2 GiB: chunks that wait for the garbage collector.
-    expect(grownMiB).toBeLessThan(100)
   })
 })

@@ -10,14 +10,38 @@ describe('where outputs go', () => {
     ['clips', { kind: 'folder', folder: 'clips' }],
     ['.', { kind: 'folder', folder: '.' }],
     ['new/', { kind: 'folder', folder: 'new/' }],
+<<<<<<< HEAD
     ['new/..', { kind: 'folder', folder: 'new/..' }],
+||||||| 92b7e631
+    ['new/..', { kind: 'folder', folder: 'new/..' }],
+    ['..', { kind: 'folder', folder: '..' }],
+=======
+    ['..', { kind: 'folder', folder: '..' }],
+>>>>>>> origin/main
     ['{kind}/', { kind: 'folder', folder: '{kind}/' }],
     ['fox', { kind: 'template', template: 'fox' }],
+<<<<<<< HEAD
     ['--', { kind: 'template', template: '--' }],
+||||||| 92b7e631
+    ['...', { kind: 'template', template: '...' }],
+    ['fox.', { kind: 'template', template: 'fox.' }],
+    ['--', { kind: 'template', template: '--' }],
+=======
+    ['fox.', { kind: 'template', template: 'fox.' }],
+>>>>>>> origin/main
     ['clips/{id}-{index}.{ext}', { kind: 'template', template: 'clips/{id}-{index}.{ext}' }],
     // Braces without a word in them are text.
     ['{}', { kind: 'template', template: '{}' }],
+<<<<<<< HEAD
     ['{1}.png', { kind: 'template', template: '{1}.png' }],
+||||||| 92b7e631
+    ['{ }', { kind: 'template', template: '{ }' }],
+    ['{1}.png', { kind: 'template', template: '{1}.png' }],
+    ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
+    ['{.png', { kind: 'template', template: '{.png' }],
+=======
+    ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
+>>>>>>> origin/main
   ])('-o %j', (given, target) => {
     expect(parseTarget(given, options)).toEqual(target)
   })
@@ -28,11 +52,23 @@ describe('where outputs go', () => {
   })
 
   it.each([
-    ['{idx}.png', '{idx}', 'Did you mean {id}?'],
     ['{indx}.png', '{indx}', 'Did you mean {index}?'],
+<<<<<<< HEAD
+||||||| 92b7e631
+    ['{ID}.png', '{ID}', 'Did you mean {id}?'],
+    ['{ id }.png', '{ id }', 'Did you mean {id}?'],
+=======
+    ['{ id }.png', '{ id }', 'Did you mean {id}?'],
+>>>>>>> origin/main
     ['{index:03}.png', '{index:03}', 'Did you mean {index}?'],
     ['{prompt}/', '{prompt}', '{id} {index} {kind} {name} {ext}'],
+<<<<<<< HEAD
     ['{{date}}', '{date}', '{id}'],
+||||||| 92b7e631
+    ['{constructor}', '{constructor}', '{id} {index}'],
+    ['{{date}}', '{date}', '{id}'],
+=======
+>>>>>>> origin/main
   ])('-o %j is a usage error', (given, named, hint) => {
     expect(() => parseTarget(given, options)).toThrow(
       expect.objectContaining({
@@ -53,20 +89,11 @@ describe('on Windows', () => {
 
   it.each([
     ['clips\\', { kind: 'folder', folder: 'clips\\' }],
-    ['clips/', { kind: 'folder', folder: 'clips/' }],
-    ['a\\..', { kind: 'folder', folder: 'a\\..' }],
     ['C:\\clips\\', { kind: 'folder', folder: 'C:\\clips\\' }],
     ['C:\\clips\\fox.png', { kind: 'template', template: 'C:\\clips\\fox.png' }],
     ['a\\{name}.{ext}', { kind: 'template', template: 'a\\{name}.{ext}' }],
   ])('-o %j', (given, target) => {
     expect(parseTarget(given, windows)).toEqual(target)
-  })
-
-  it('elsewhere a backslash is a letter', () => {
-    expect(parseTarget('clips\\', { ...windows, separator: '/' })).toEqual({
-      kind: 'template',
-      template: 'clips\\',
-    })
   })
 
   it.each<[Target, readonly string[]]>([

@@ -56,30 +56,6 @@ describe('withTimeout', () => {
     await expect(work).rejects.toBe(REASON)
     await expect(withTimeout(async (signal) => signal.throwIfAborted(), options)).rejects.toBe(REASON)
   })
-
-  it('sets no alarm without a limit, and leaves none behind', async () => {
-    const alarms: number[] = []
-    let disarmed = 0
-    const clock = {
-      alarm(ms: number) {
-        alarms.push(ms)
-        return () => void disarmed++
-      },
-    }
-    const seen: AbortSignal[] = []
-    for (const timeoutMs of [undefined, Number.POSITIVE_INFINITY, 5_000]) {
-      const controller = new AbortController()
-      await withTimeout(async (signal) => seen.push(signal), {
-        timeoutMs,
-        reason: () => REASON,
-        clock,
-        signal: controller.signal,
-      })
-      controller.abort()
-    }
-    expect([alarms, disarmed]).toEqual([[5_000], 1])
-    expect(seen.map(({ aborted }) => aborted)).toEqual([false, false, false])
-  })
 })
 
 // Node warns on standard error about more than ten listeners.

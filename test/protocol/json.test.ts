@@ -54,6 +54,13 @@ describe('JSON', () => {
     )
   })
 
+  it('with millions of escapes keeps the digits of an integer, whole and torn', () => {
+    const text = `{"s":"${'\\n'.repeat(8_000_000)}","seed":${LARGEST},`
+    const whole = readJson(`${text}"end":0}`) as { seed: unknown }
+    const torn = readTornJson(text) as { seed: unknown }
+    expect([whole.seed, torn.seed]).toEqual([2n ** 64n - 1n, 2n ** 64n - 1n])
+  })
+
   it('of any depth is read with a long integer', () => {
     const depth = 200_000
     expect(() => readJson(`${'['.repeat(depth)}${LARGEST}${']'.repeat(depth)}`)).not.toThrow()

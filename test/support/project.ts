@@ -34,7 +34,7 @@ export const optionsOf = (command: Command): readonly Option[] =>
 
 /** For a program whose lines are parsed, and whose commands do not run. */
 export const PARSE_ONLY: CommandEnvironment = {
-  run: async () => {},
+  act: (command) => void command.action(() => {}),
   print: () => {},
   program: () => createProgram(undefined, PARSE_ONLY, { loadsAll: true }),
 }

@@ -91,17 +91,9 @@ const EARLIER_VERSION = 1
 
 /** Returns the text of the lock file, designed for diffs and merges: sorted by name, one field per line. */
 export function lockText({ manifest, batch, working, entries }: Lock): string {
-  const head = JSON.stringify({ version: LOCK_VERSION, manifest, batch, working }, null, 2)
-  // Written one by one: an object would move names such as "10" to the front.
-  const rows = [...entries]
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([name, made]) => `${JSON.stringify(name)}: ${JSON.stringify(made, null, 2)}`)
-  const runs = rows.length === 0 ? '{}' : `{\n${indented(rows.join(',\n'))}\n}`
-  return `${head.slice(0, -2)},\n${indented(`"runs": ${runs}`)}\n}\n`
+  const runs = Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+  return `${JSON.stringify({ version: LOCK_VERSION, manifest, batch, working, runs }, null, 2)}\n`
 }
-
-/** Not `/^/gm`: for a regular expression, U+2028 in a name ends a line too. */
-const indented = (text: string): string => `  ${text.replaceAll('\n', '\n  ')}`
 
 const HINT =
   'Restore it from git. Without a lock file every run is created and paid for again, and existing files need --overwrite.'

@@ -51,7 +51,13 @@ export interface Manifest {
 export type MediaReference =
   /** An http(s) or data: URL, sent unchanged, or `run:<id>`. `summary`: what identifies a data: URL. */
   | ({ readonly from: 'url'; readonly text: string; readonly summary?: MediaSummary | undefined } & Placed)
-  | ({ readonly from: 'file'; readonly path: string; readonly summary: MediaSummary } & Placed)
+  /** A local file. `path` is absolute. */
+  | ({
+      readonly from: 'file'
+      readonly text: string
+      readonly path: string
+      readonly summary: MediaSummary
+    } & Placed)
   | RowReference
 
 interface Placed {

@@ -4,6 +4,7 @@
  */
 import { dirname, resolve } from 'node:path'
 import { sameFileKey } from '../../host/file-system.js'
+import { type Lock, outputsOf } from '../lock/lock.js'
 import type { Manifest, ManifestEntry } from './entry.js'
 import { reportCycle } from './order.js'
 import { checkOutputs, ManifestFolder, outputsOfRow } from './outputs.js'
@@ -20,18 +21,8 @@ export interface ManifestOptions extends MediaRules, ModelSources {
   readonly allowOutside: boolean
   /** Files that no output may replace, such as the lock file, with a description of each. */
   readonly reserved?: ReadonlyMap<string, string>
-  /** Further outputs in the lock file. A local image that is one of them must be written as `row:name#2`. */
-  readonly furtherOutputs?: readonly FurtherOutputFile[]
-}
-
-/** An output of a run after its first one. */
-export interface FurtherOutputFile {
-  /** Name of the run that has the output. */
-  readonly name: string
-  /** Number of the output: 2 or more. */
-  readonly number: number
-  /** Path relative to the manifest. */
-  readonly file: string
+  /** A local image that is an output in it must be written as `row:name#2`. */
+  readonly lock?: Lock
 }
 
 export type ManifestResult =
@@ -83,27 +74,29 @@ async function entriesOf(
   options: ManifestOptions,
   isIncomplete: boolean,
 ): Promise<readonly ManifestEntry[]> {
-  const { path, allowOutside, reserved = [], furtherOutputs = [] } = options
-  const outputsOf = new Map(rows.map((row) => [row, outputsOfRow(row, folder)]))
-  const outputs = [...outputsOf.values()].flat()
+  const { path, allowOutside, reserved = [], lock } = options
+  const byRow = new Map(rows.map((row) => [row, outputsOfRow(row, folder)]))
+  const outputs = [...byRow.values()].flat()
   const keys = [[path, 'the manifest itself'] as const, ...reserved].map(
     ([file, what]) => [sameFileKey(folder.realPathOf(resolve(file))), what] as const,
   )
   checkOutputs(outputs, folder, { allowOutside, reserved: new Map(keys) })
   const kinds = new Map(outputs.map(({ name, kind }) => [name, kind]))
-  // Further outputs come from the lock file: their number is unknown until the run has ended.
-  const further = furtherOutputs.flatMap(({ name, number, file }): readonly OutputClaim[] =>
-    kinds.has(name) ? [{ name, number, kind: kinds.get(name), realPath: folder.realPathOf(file) }] : [],
+  // The number of outputs is unknown until the run has ended.
+  const further = [...kinds].flatMap(([name, kind]) =>
+    outputsOf(lock?.entries.get(name)).flatMap(({ file }, at): readonly OutputClaim[] =>
+      at === 0 ? [] : [{ name, number: at + 1, kind, realPath: folder.realPathOf(file) }],
+    ),
   )
   const reader = new MediaReader({
     folder,
     rules: options,
     outputs: [...outputs, ...further],
     kinds,
-    isIncomplete: isIncomplete || [...outputsOf.values()].some(({ length }) => length === 0),
+    isIncomplete: isIncomplete || [...byRow.values()].some(({ length }) => length === 0),
   })
   const entries = new Map<ManifestEntry, ManifestRow>()
-  for (const [row, own] of outputsOf) {
+  for (const [row, own] of byRow) {
     const { line, kind, model, input, undocumentedInput, media, labels } = row
     const references = await reader.referencesOf(
       row,

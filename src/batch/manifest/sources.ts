@@ -105,7 +105,7 @@ export class MediaReader {
         const claim = this.#claimOn(path)
         if (claim !== undefined) return useOfOutput(text, claim, names)
         const summary = await this.#readOnce(path, text, place, type)
-        return typeof summary === 'string' ? summary : { from: 'file', place, path, summary }
+        return typeof summary === 'string' ? summary : { from: 'file', place, text, path, summary }
       }
     }
   }
@@ -179,17 +179,14 @@ const bytesToSend = (input: ModelInput, references: readonly MediaReference[]): 
     Buffer.byteLength(writeJson(input)),
   )
 
-/** Returns the content that identifies a source: its summary, or its text. Not for outputs of rows. */
-export function contentOf(reference: MediaReference): MediaSummary | string {
-  if (reference.from === 'file') return reference.summary
-  return (reference.from === 'url' ? reference.summary : undefined) ?? reference.text
-}
-
-/** Returns the input with the content of each source in its place. */
+/** Returns the input with what identifies each source in its place: its summary, or its text. */
 export const withSummaries = (input: ModelInput, references: readonly MediaReference[]): ModelInput =>
   withMedia(
     input,
-    references.map((each) => ({ ...each.place, value: contentOf(each) })),
+    references.map((each) => ({
+      ...each.place,
+      value: (each.from === 'row' ? undefined : each.summary) ?? each.text,
+    })),
   )
 
 /**

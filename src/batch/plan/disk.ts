@@ -1,5 +1,5 @@
 /** Finds the files that exist at the paths of the outputs. Read-only. */
-import { lstatSync, type Stats, statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { exists, sameFileKey } from '../../host/file-system.js'
@@ -98,7 +98,7 @@ export class Disk {
 
   /** Whether two paths are one file by their exact names. Letter case and Unicode form are parts of a name. */
   isOnePath(file: string, other: string): boolean {
-    return file === other || this.#folder.realPathOf(file) === this.#folder.realPathOf(other)
+    return this.#folder.realPathOf(file) === this.#folder.realPathOf(other)
   }
 
   /** Whether the file of an entry still exists. Compares only its size. */
@@ -239,7 +239,7 @@ async function factOf(path: string, isCandidate: (bytes: number) => boolean): Pr
   try {
     const found = statOf(path)
     // A dangling link also occupies the path. It can be replaced.
-    if (found === undefined) return statOfLink(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
+    if (found === undefined) return exists(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // A different size means a different file, so its content is not read.
@@ -268,15 +268,6 @@ export async function unchangedHash(path: string): Promise<string | undefined> {
     const after = statSync(path, { bigint: true })
     const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && before.ino === after.ino
     return isSame ? sha256 : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Of a link itself. Undefined also for a path that cannot be reached. */
-export function statOfLink(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false })
   } catch {
     return undefined
   }

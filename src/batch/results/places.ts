@@ -4,10 +4,11 @@
  */
 import { posix, relative, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
+import { exists } from '../../host/file-system.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
 import { type LockedOutput, outputsOf } from '../lock/lock.js'
-import { statOfLink, unchangedHash } from '../plan/disk.js'
+import { unchangedHash } from '../plan/disk.js'
 import { type ActiveStep, isInPlace, type Plan, type PlannedOutput, placedFile } from '../plan/index.js'
 
 /** Path of an output. */
@@ -109,9 +110,7 @@ export class Places {
         { hint: 'If the service has changed the file, create it again with --force --only.' },
       )
     if (this.#step.flags.overwrite) return { path, mayReplace: true }
-    const found = statOfLink(path)
-    // A folder or a device is never replaced: the move fails, and names it.
-    if (found === undefined || !(found.isFile() || found.isSymbolicLink())) return { path, mayReplace: false }
+    if (!exists(path)) return { path, mayReplace: false }
     const present = await unchangedHash(path)
     if (present !== undefined && [this.#places[index]?.replaces, sha256].includes(present))
       return { path, mayReplace: true }
@@ -147,8 +146,7 @@ function freeNameBeside(path: string, { plan: { steps, disk }, folder }: PlacesO
   const planned = new Set(steps.flatMap(({ outputs }) => outputs.map(({ name }) => keyOf(name))))
   for (let number = 2; ; number++) {
     const beside = numbered(path, number, sep)
-    const isTaken =
-      statOfLink(beside) !== undefined || planned.has(keyOf(relative(folder, beside).replaceAll('\\', '/')))
+    const isTaken = exists(beside) || planned.has(keyOf(relative(folder, beside).replaceAll('\\', '/')))
     if (!isTaken) return beside
   }
 }

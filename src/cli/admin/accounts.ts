@@ -1,19 +1,17 @@
 /** `rushes admin account` and `rushes admin credits`: manage accounts, their balances and their ledger entries. */
-import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { MAX_CREDITS } from '../../protocol/credentials.js'
-import { printable } from '../../protocol/text.js'
-import type { AccountRecord, LedgerEntry } from '../../service/store/accounts.js'
+import type { AccountRecord } from '../../service/store/accounts.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, isoTime, limitIn, limitOption, NONE } from './admin-command.js'
+import { type AdminCommand, type AdminTask, isoTime, LIMIT_FLAG, limitIn } from './admin-command.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {
     usage: 'create <name>',
     about: 'Create an account',
-    options: () => [new Option('--balance <n>', 'Initial credits').default('0')],
+    options: (command) => command.option('--balance <n>', 'Initial credits', '0'),
     make: true,
     async work({ ctx: { out }, admin, flags: { balance = '0' } }, name = '') {
       const credits = wholeNumber(balance, '--balance', 0, MAX_CREDITS)
@@ -30,8 +28,13 @@ export const accountCommands: readonly AdminCommand[] = [
     usage: 'list',
     about: 'List accounts with their balance and state',
     async work({ ctx: { out }, admin }) {
-      const format = { header: ACCOUNT_HEADER, cells: accountCells, json: accountJson }
-      printList(out, await admin.accounts(), format)
+      await printList(out, await admin.accounts(), {
+        header: ['ID', 'ACCOUNT', 'BALANCE', 'STATE', 'KEYS', 'RUNS', 'CREATED'],
+        cells: ({ id, name, balance, banned, keys, runs, createdAtMs }) => [
+          ...[id, name, balance, banned ? 'banned' : 'active', keys, runs, isoTime(createdAtMs)],
+        ],
+        json: accountJson,
+      })
     },
   },
   {
@@ -65,21 +68,29 @@ export const creditsCommands: readonly AdminCommand[] = [
       if (credits === 0) throw usageError('The number of credits is 0; nothing was changed.')
       const account = await admin.addCredits(name, credits)
       if (out.mode.json) out.json(accountJson(account))
-      else
-        out.line(
-          out.stdoutIsTerminal
-            ? `The account ${account.name} has ${account.balance} credits.`
-            : String(account.balance),
-        )
+      else out.line(String(account.balance))
     },
   },
   {
     usage: 'list <account>',
     about: 'List credits added, charged and refunded, newest first',
-    options: () => [limitOption()],
+    options: (command) => command.option(...LIMIT_FLAG),
     async work({ ctx: { out }, admin, flags }, name = '') {
-      const entries = await admin.entries(name, limitIn(flags))
-      printList(out, entries, { header: ENTRY_HEADER, cells: entryCells, json: entryJson })
+      await printList(out, await admin.entries(name, limitIn(flags)), {
+        header: ['ENTRY', 'CREDITS', 'KIND', 'RUN', 'KEY', 'CREATED'],
+        cells: ({ sequence, amount, kind, runId, keyId, createdAtMs }) => [
+          ...[sequence, amount > 0 ? `+${amount}` : amount, kind, runId, keyId, isoTime(createdAtMs)],
+        ],
+        json: ({ sequence, account, kind, amount, runId, keyId, createdAtMs }) => ({
+          sequence,
+          account,
+          kind,
+          amount,
+          run_id: runId ?? null,
+          key: keyId ?? null,
+          created_at: isoTime(createdAtMs),
+        }),
+      })
     },
   },
 ]
@@ -93,36 +104,3 @@ const accountJson = ({ id, name, balance, banned, keys, runs, createdAtMs }: Acc
   runs,
   created_at: isoTime(createdAtMs),
 })
-
-const ACCOUNT_HEADER = ['ID', 'ACCOUNT', 'BALANCE', 'STATE', 'KEYS', 'RUNS', 'CREATED']
-
-const accountCells = (account: AccountRecord): readonly string[] => [
-  String(account.id),
-  printable(account.name),
-  String(account.balance),
-  account.banned ? 'banned' : 'active',
-  String(account.keys),
-  String(account.runs),
-  isoTime(account.createdAtMs),
-]
-
-const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: LedgerEntry) => ({
-  sequence,
-  account,
-  kind,
-  amount,
-  run_id: runId ?? null,
-  key: keyId ?? null,
-  created_at: isoTime(createdAtMs),
-})
-
-const ENTRY_HEADER = ['ENTRY', 'CREDITS', 'KIND', 'RUN', 'KEY', 'CREATED']
-
-const entryCells = (entry: LedgerEntry): readonly string[] => [
-  String(entry.sequence),
-  entry.amount > 0 ? `+${entry.amount}` : String(entry.amount),
-  entry.kind,
-  entry.runId ?? NONE,
-  entry.keyId === undefined ? NONE : String(entry.keyId),
-  isoTime(entry.createdAtMs),
-]

@@ -1,12 +1,9 @@
-/**
- * Shared by the commands of `rushes admin`: opening the data of a service, and the cells and JSON values of their
- * lists.
- */
-import { Option } from 'commander'
+/** Shared by the commands of `rushes admin`: their flags, and opening the data of a service. */
+import type { Command } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
-import type { Administration, ServiceData } from '../../service/admin.js'
+import type { Administration } from '../../service/admin.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
 import { databaseUrlOf, dataFolderOf } from '../serve/flags.js'
@@ -21,7 +18,6 @@ export interface AdminFlags {
   readonly expires?: string
   readonly limit?: string
   readonly name?: string
-  readonly now?: boolean
   readonly publicUrl?: string
   readonly quota?: string
   readonly rate?: string
@@ -43,22 +39,16 @@ export interface AdminCommand {
   /** Usage for commander: the name, then the arguments. */
   readonly usage: string
   readonly about: string
-  readonly options?: () => readonly Option[]
+  options?(command: Command): unknown
   /** Whether the command may create the data folder. */
   readonly make?: boolean
   work(task: AdminTask, ...words: string[]): Promise<void>
 }
 
-/**
- * The data of the service. A flag overrides the variable, so `--data` selects a folder even if RUSHES_DATABASE_URL is
- * set.
- */
-function serviceOf(ctx: Context, { data, database }: AdminFlags): ServiceData {
-  if (data !== undefined && database !== undefined)
-    throw usageError('--data and --database cannot be used together.', 'Select one service.')
-  const databaseUrl = data === undefined ? databaseUrlOf(database, ctx.env) : undefined
-  return { dataFolder: dataFolderOf(data, ctx), databaseUrl }
-}
+export const DATA_FLAG = [
+  '--data <folder>',
+  'Data folder of the service (default: in the state folder)',
+] as const
 
 export async function perform(
   { make = false, work }: AdminCommand,
@@ -66,17 +56,21 @@ export async function perform(
   flags: AdminFlags,
   words: readonly string[],
 ): Promise<number> {
+  const { data, database } = flags
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError(
       '`rushes admin` cannot be used with --local or --base-url: it works on the data of a service.',
       'Select the data with --data or --database.',
     )
+  if (data !== undefined && database !== undefined)
+    throw usageError('--data and --database cannot be used together.', 'Select one service.')
+  // A flag overrides the variable.
+  const databaseUrl = data === undefined ? databaseUrlOf(database, ctx.env) : undefined
+  const folder = dataFolderOf(data, ctx)
   const { openAdministration } = await import('../../service/admin.js')
-  const service = serviceOf(ctx, flags)
-  const dataFolder = service.databaseUrl === undefined ? service.dataFolder : undefined
-  const admin = await openAdministration({ ...service, clock: ctx.clock, make })
+  const admin = await openAdministration({ dataFolder: folder, databaseUrl, clock: ctx.clock, make })
   try {
-    await work({ ctx, admin, flags, dataFolder }, ...words)
+    await work({ ctx, admin, flags, dataFolder: databaseUrl === undefined ? folder : undefined }, ...words)
     return EXIT.ok
   } catch (error) {
     throw admin.explain(error) ?? error
@@ -85,13 +79,10 @@ export async function perform(
   }
 }
 
-export const limitOption = () =>
-  new Option('--limit <n>', 'Show the newest N entries; 0 for all').default(DEFAULTS.listLimit)
+export const LIMIT_FLAG = ['--limit <n>', 'Show the newest N entries; 0 for all', DEFAULTS.listLimit] as const
 
 /** Undefined: no limit. */
 export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>
   wholeNumber(limit, '--limit', 0, 1_000_000_000) || undefined
 
-/** Text of an empty cell. */
-export const NONE = '-'
 export const isoTime = (ms: number): string => new Date(ms).toISOString()

@@ -1,8 +1,6 @@
 /** `rushes admin backup`, `verify` and `migrate`: commands for the whole database. */
 import { join } from 'node:path'
-import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
@@ -11,24 +9,23 @@ import { SERVICE_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 import type { AdminCommand, AdminTask } from './admin-command.js'
 
-export const backupCommand: AdminCommand = {
-  usage: 'backup <file>',
-  about: 'Write a consistent copy of the database, also while the service runs',
-  work: backUp,
-}
-
-async function backUp({ ctx: { out }, admin }: AdminTask, file = ''): Promise<void> {
-  const { path, bytes } = await admin.backup(file)
-  if (out.mode.json) out.json({ path, bytes })
-  else out.line(path)
-  out.note(`${printable(path)}: ${formatBytes(bytes)}. Copy the files of the service beside it.`)
-}
-
-export const verifyCommand: AdminCommand = {
-  usage: 'verify',
-  about: 'Recompute every balance, and name differences and runs of unknown outcome',
-  work: verify,
-}
+export const databaseCommands: readonly AdminCommand[] = [
+  {
+    usage: 'backup <file>',
+    about: 'Write a consistent copy of the database, also while the service runs',
+    async work({ ctx: { out }, admin }, file = '') {
+      const { path, bytes } = await admin.backup(file)
+      if (out.mode.json) out.json({ path, bytes })
+      else out.line(path)
+      out.note(`${path}: ${formatBytes(bytes)}. Copy the files of the service beside it.`)
+    },
+  },
+  {
+    usage: 'verify',
+    about: 'Recompute every balance, and name differences and runs of unknown outcome',
+    work: verify,
+  },
+]
 
 async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
   const { accounts, entries, runs, credits, problems, unknown } = await admin.verify()
@@ -65,24 +62,11 @@ async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
   )
 }
 
-/** Flags of `rushes admin migrate`. */
-export interface MigrateFlags {
+interface MigrateFlags {
   readonly data?: string
   readonly toDatabase?: string
   readonly toStorage?: string
 }
-
-export const addMigrateFlags = (command: Command): Command =>
-  command
-    .description('Move the data of a stopped service from its folder to PostgreSQL')
-    .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
-    .addOption(
-      new Option(
-        '--to-database <url>',
-        'Empty PostgreSQL database, postgres://… (default: RUSHES_DATABASE_URL)',
-      ),
-    )
-    .addOption(new Option('--to-storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
 
 export async function migrate(ctx: Context, { data, toDatabase, toStorage }: MigrateFlags): Promise<number> {
   const { out, interrupts, env, stateFolder } = ctx

@@ -1,41 +1,33 @@
 /** `rushes admin key`. The user gives a key by its number, or by its name if only one key has that name. */
-import { Option } from 'commander'
+import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { keyStateOf } from '../../protocol/credentials.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import { printable } from '../../protocol/text.js'
 import { type KeyTerms, readKeyTerms } from '../../service/rules/key-terms.js'
 import { formatRate } from '../../service/rules/rate.js'
 import { isoOrNull } from '../../service/rules/times.js'
 import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/values.js'
-import { formatAgo } from '../terminal/format.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminFlags, type AdminTask, isoTime, NONE } from './admin-command.js'
+import { type AdminCommand, type AdminFlags, type AdminTask, isoTime } from './admin-command.js'
 
-const termOptions = (canRemove: boolean): readonly Option[] => {
-  const noneHint = canRemove ? ', or none' : ''
-  return [
-    new Option('--name <text>', 'Name of the key'),
-    new Option('--spend-limit <n>', `Maximum credits over its lifetime${noneHint}`),
-    new Option('--quota <n>', `Maximum runs over its lifetime${noneHint}`),
-    new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${noneHint} (repeatable)`).argParser(
-      repeated,
-    ),
-    new Option('--rate <rate>', `Rate limit, for example 100/10s${noneHint}`),
-    new Option('--expires <duration>', `Lifetime, for example 30d${noneHint}`),
-  ]
+function addTerms(command: Command, noneHint: string): Command {
+  return command
+    .option('--name <text>', 'Name of the key')
+    .option('--spend-limit <n>', `Maximum credits over its lifetime${noneHint}`)
+    .option('--quota <n>', `Maximum runs over its lifetime${noneHint}`)
+    .option('--allow-ip <cidr>', `Allowed IP address or CIDR range${noneHint} (repeatable)`, repeated)
+    .option('--rate <rate>', `Rate limit, for example 100/10s${noneHint}`)
+    .option('--expires <duration>', `Lifetime, for example 30d${noneHint}`)
 }
 
 export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'create',
     about: 'Create a key (shown only once)',
-    options: () => [
-      new Option('--account <account>', 'Account of the key (required)'),
-      ...termOptions(false),
-    ],
+    options: (command) =>
+      addTerms(command.option('--account <account>', 'Account of the key (required)'), ''),
     make: true,
     async work({ ctx, admin, flags }) {
       if (flags.account === undefined)
@@ -50,12 +42,24 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'list',
     about: 'List keys with their usage and limits',
-    options: () => [new Option('--account <account>', 'Only keys of this account')],
+    options: (command) => command.option('--account <account>', 'Only keys of this account'),
     async work({ ctx: { out, clock }, admin, flags: { account } }) {
       const nowMs = clock.now()
-      printList(out, await admin.keys(account), {
+      // On a terminal the time of the day is left out, so that the columns fit.
+      const timeOf = (ms: number | undefined) =>
+        isoOrNull(ms)?.slice(0, out.stdoutIsTerminal ? 'YYYY-MM-DD'.length : undefined)
+      await printList(out, await admin.keys(account), {
         header: KEY_HEADER,
-        cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
+        cells: (key) => [
+          ...[key.id, key.account, key.name, keyStateOf(key, nowMs)],
+          ...[usageText(key.spent, key.spendLimit), usageText(key.used, key.quota)],
+          ...[
+            key.allowedIps?.join(' ') ?? 'any',
+            timeOf(key.expiresAtMs) ?? 'never',
+            timeOf(key.createdAtMs),
+          ],
+          ...[formatRate(key.rate ?? RUNS_LIMIT), key.prefix, timeOf(key.usedAtMs)],
+        ],
         optional: KEY_OPTIONAL,
         json: keyJson,
       })
@@ -74,7 +78,7 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'set <key>',
     about: 'Change the name, limits or lifetime of a key',
-    options: () => termOptions(true),
+    options: (command) => addTerms(command, ', or none'),
     async work(work, key = '') {
       const terms = termsOf(work.ctx, work.flags)
       if (Object.keys(terms).length === 0)
@@ -141,19 +145,10 @@ const keyJson = (key: KeyDetails) => ({
   last_used_at: isoOrNull(key.usedAtMs),
 })
 
+/** New columns are added at the end, because scripts read columns by position. */
 const KEY_HEADER = [
-  'ID',
-  'ACCOUNT',
-  'KEY',
-  'STATE',
-  'SPENT',
-  'RUNS',
-  'ALLOWED IPS',
-  'EXPIRES',
-  'CREATED',
-  'RATE',
-  'PREFIX',
-  'LAST USED',
+  ...['ID', 'ACCOUNT', 'KEY', 'STATE', 'SPENT', 'RUNS', 'ALLOWED IPS', 'EXPIRES', 'CREATED'],
+  ...['RATE', 'PREFIX', 'LAST USED'],
 ]
 
 /** Shown if they fit, the most important one first. */
@@ -161,28 +156,3 @@ const KEY_OPTIONAL = ['LAST USED', 'ALLOWED IPS', 'PREFIX', 'RATE', 'CREATED']
 
 const usageText = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`
-
-/** Cells of a key for a pipe, with full times. */
-const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
-  String(key.id),
-  printable(key.account),
-  printable(key.name),
-  keyStateOf(key, nowMs),
-  usageText(key.spent, key.spendLimit),
-  usageText(key.used, key.quota),
-  key.allowedIps?.join(' ') ?? 'any',
-  key.expiresAtMs === undefined ? 'never' : isoTime(key.expiresAtMs),
-  isoTime(key.createdAtMs),
-  // New columns are added at the end, because scripts read columns by position.
-  formatRate(key.rate ?? RUNS_LIMIT),
-  key.prefix ?? NONE,
-  isoOrNull(key.usedAtMs) ?? NONE,
-]
-
-/** Cells of a key for a terminal. Times are shortened so that the columns fit. */
-const keyTableCells = (key: KeyDetails, nowMs: number): readonly string[] => {
-  const lastUsed = key.usedAtMs === undefined ? NONE : formatAgo(nowMs - key.usedAtMs)
-  return [...keyCells(key, nowMs).slice(0, -1).map(dateOnly), lastUsed]
-}
-
-const dateOnly = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')

@@ -1,26 +1,44 @@
 /** `rushes admin run`: the runs of all accounts of a service, and decisions on runs whose outcome is unknown. */
-import { Option } from 'commander'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { isoOrNull } from '../../service/rules/times.js'
-import type { ListedRun } from '../../service/store/lists.js'
 import type { StoredRun } from '../../service/store/run.js'
+import { choiceOption } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, isoTime, limitIn, limitOption } from './admin-command.js'
+import { type AdminCommand, isoTime, LIMIT_FLAG, limitIn } from './admin-command.js'
 
 export const runCommands: readonly AdminCommand[] = [
   {
     usage: 'list',
     about: 'List the runs of all accounts, newest first',
-    options: () => [
-      new Option('--account <account>', 'Only runs of this account'),
-      new Option('--status <status>', 'Only runs with this status').choices(LOCAL_STATUSES),
-      limitOption(),
-    ],
+    options: (command) =>
+      command
+        .option('--account <account>', 'Only runs of this account')
+        .addOption(choiceOption('--status <status>', 'Only runs with this status', LOCAL_STATUSES))
+        .option(...LIMIT_FLAG),
     async work({ ctx: { out }, admin, flags }) {
       const { account, status } = flags
       const runs = await admin.runs({ account, status, limit: limitIn(flags) })
-      printList(out, runs, { header: HEADER, cells, json: listedJson })
+      await printList(out, runs, {
+        header: ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT'],
+        cells: (run) => [
+          run.id,
+          run.account,
+          run.status,
+          run.kind,
+          run.model,
+          run.isRefunded ? `${run.price} refunded` : run.price,
+          isoTime(run.createdAtMs),
+          run.prompt ?? '',
+        ],
+        json: (run) => ({
+          ...runJson(run),
+          account: run.account,
+          prompt: run.prompt ?? null,
+          price: run.price,
+          refunded: run.isRefunded,
+        }),
+      })
     },
   },
   {
@@ -55,27 +73,6 @@ export const runCommands: readonly AdminCommand[] = [
     },
   },
 ]
-
-const HEADER = ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT']
-
-const cells = (run: ListedRun): readonly string[] => [
-  run.id,
-  printable(run.account),
-  run.status,
-  run.kind,
-  printable(run.model),
-  run.isRefunded ? `${run.price} refunded` : String(run.price),
-  isoTime(run.createdAtMs),
-  printable(run.prompt ?? ''),
-]
-
-const listedJson = (run: ListedRun) => ({
-  ...runJson(run),
-  account: run.account,
-  prompt: run.prompt ?? null,
-  price: run.price,
-  refunded: run.isRefunded,
-})
 
 const runJson = ({ id, model, kind, status, failure, ...times }: Omit<StoredRun, 'input'>) => ({
   ...{ id, model, kind, status, error: failure ?? null },

@@ -1,31 +1,28 @@
 /** `rushes admin user`: manages the users who may sign in to the console. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { printable } from '../../protocol/text.js'
 import type { UserWithLink } from '../../service/admin.js'
 import { isoOrNull } from '../../service/rules/times.js'
 import type { UserDetails } from '../../service/store/users.js'
 import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, isoTime, NONE } from './admin-command.js'
+import { type AdminCommand, type AdminTask, isoTime } from './admin-command.js'
 
-const urlOption = () =>
-  new Option(
-    '--public-url <url>',
-    `Base URL of the link (default: of the last start, else ${DEFAULT_PUBLIC_URL})`,
-  )
+const URL_FLAG = [
+  '--public-url <url>',
+  `Base URL of the link (default: of the last start, else ${DEFAULT_PUBLIC_URL})`,
+] as const
 
 export const userCommands: readonly AdminCommand[] = [
   {
     usage: 'add <email>',
     about: 'Let a person sign in to the console',
-    options: () => [
-      new Option('--account <account>', 'Account of the user (default: the only one)'),
-      urlOption(),
-    ],
+    options: (command) =>
+      command
+        .option('--account <account>', 'Account of the user (default: the only one)')
+        .option(...URL_FLAG),
     async work(work, email = '') {
       const account = work.flags.account ?? (await onlyAccount(work))
       const base = baseOf(work)
@@ -41,7 +38,14 @@ export const userCommands: readonly AdminCommand[] = [
     usage: 'list',
     about: 'List users with their account and when they were last seen',
     async work({ ctx: { out }, admin }) {
-      printList(out, await admin.users(), { header: USER_HEADER, cells: userCells, json: userJson })
+      await printList(out, await admin.users(), {
+        header: ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED'],
+        cells: ({ id, email, account, password, sessions, lastSeenAtMs, createdAtMs }) => [
+          ...[id, email, account, password && 'set', sessions],
+          ...[isoOrNull(lastSeenAtMs) ?? undefined, isoTime(createdAtMs)],
+        ],
+        json: userJson,
+      })
     },
   },
   {
@@ -58,7 +62,7 @@ export const userCommands: readonly AdminCommand[] = [
   {
     usage: 'link <email>',
     about: 'Create another sign-in link, for example after a lost password',
-    options: () => [urlOption()],
+    options: (command) => command.option(...URL_FLAG),
     async work(work, email = '') {
       const base = baseOf(work)
       const linked = await work.admin.linkUser(email)
@@ -111,15 +115,3 @@ const userJson = (user: UserDetails) => ({
   last_seen_at: isoOrNull(user.lastSeenAtMs),
   created_at: isoTime(user.createdAtMs),
 })
-
-const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED']
-
-const userCells = (user: UserDetails): readonly string[] => [
-  String(user.id),
-  printable(user.email),
-  printable(user.account),
-  user.password === undefined ? NONE : 'set',
-  String(user.sessions),
-  isoOrNull(user.lastSeenAtMs) ?? NONE,
-  isoTime(user.createdAtMs),
-]

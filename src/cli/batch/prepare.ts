@@ -2,13 +2,11 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
-import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
+import { claimPathOf, type Lock, lockPathOf } from '../../batch/lock/lock.js'
 import {
-  type FurtherOutputFile,
   type Manifest,
   type ManifestOptions,
   type ManifestProblem,
-  type Models,
   readManifest,
 } from '../../batch/manifest/index.js'
 import { type Flight, makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
@@ -52,9 +50,9 @@ export async function loadManifest(
       ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first)
       : await readFile(ctx, source)
   const lockPath = lockFileOf(path)
-  const { furtherOutputs, recorded } = factsInLock(lockPath, path)
+  const lock = readLock(lockPath, path)
   const models = await ctx.models()
-  const settings = { ...recorded, ...(await modelsByKind(ctx)) }
+  const settings = { ...recordedModels(lock), ...(await modelsByKind(ctx)) }
   let isUnknown = false
   const options: ManifestOptions = {
     path,
@@ -69,7 +67,7 @@ export async function loadManifest(
       [lockPath, 'the lock file'],
       [claimPathOf(lockPath), 'the claim file'],
     ]),
-    furtherOutputs,
+    lock,
     documentOf(name: string) {
       const document = models.find(name)
       isUnknown ||= document === undefined
@@ -87,27 +85,6 @@ export async function loadManifest(
     throw manifestError(source === '-' ? 'standard input' : source, read.problems)
   }
   return { manifest: read.manifest, lockPath }
-}
-
-/**
- * Returns the outputs of each row except the first, and the models of the lock file. An unreadable lock file is reported
- * later, when the plan is made.
- */
-function factsInLock(
-  lockPath: string,
-  manifest: string,
-): { readonly furtherOutputs: readonly FurtherOutputFile[]; readonly recorded: Models } {
-  try {
-    const lock = readLock(lockPath, manifest)
-    const furtherOutputs = [...lock.entries].flatMap(([name, made]) =>
-      outputsOf(made)
-        .slice(1)
-        .map(({ file }, at) => ({ name, number: at + 2, file })),
-    )
-    return { furtherOutputs, recorded: recordedModels(lock) }
-  } catch {
-    return { furtherOutputs: [], recorded: {} }
-  }
 }
 
 const readFile = ({ interrupts }: Context, path: string): Promise<Uint8Array> =>

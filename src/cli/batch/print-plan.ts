@@ -2,7 +2,7 @@
 import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
-import { tabRow } from '../terminal/format.js'
+import { printTable } from '../terminal/table.js'
 import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { estimateJson, leftRunsJson, notesOf, planLine, stepCells, stepJson, sumPlan } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
@@ -13,10 +13,7 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  const rows = selectedSteps(plan).map(stepCells)
-  // The widths of characters take time to load.
-  if (out.stdoutIsTerminal) (await import('../terminal/table.js')).printTable(out, [], rows)
-  else for (const row of rows) out.line(tabRow(row))
+  await printTable(out, [], selectedSteps(plan).map(stepCells))
   for (const note of notesOf(plan)) out.note(note)
   out.note(planLine(ctx, plan, options.limit.prices))
 }

@@ -1,6 +1,6 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
 import { existsSync } from 'node:fs'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { activeSteps } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -29,31 +29,31 @@ export interface BatchRequest {
   readonly limit?: CostLimit
 }
 
-const ROWS: readonly (readonly [string, string])[] = [
-  ['--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key'],
-  ['--dry-run', 'Print the plan and change nothing'],
-  ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
-  ['--force', 'Create runs again even if they are up to date'],
-  ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
-  ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
-  ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
-  ['--fail-fast', 'Create no further runs after the first failure'],
-  ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
-  ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
-  ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write the results to this file, as one JSON document'],
-]
-
-export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
-  const about = `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${DEFAULTS.manifest})`
-  command.argument('[manifest]', about)
-  for (const [flags, about] of ROWS) {
-    const option = new Option(flags, about)
-    command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
-  }
-  command.addOption(timeoutOption('How long to wait for each run'))
-  command.action((given: string | undefined, flags: BatchFlags) =>
-    run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
+export function register(command: Command, { act }: CommandEnvironment): void {
+  command
+    .argument(
+      '[manifest]',
+      `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${DEFAULTS.manifest})`,
+    )
+    .option('--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key')
+    .option('--dry-run', 'Print the plan and change nothing')
+    .option(
+      '--only <glob>',
+      'Only runs whose name or output matches, and the runs that they use (repeatable)',
+      repeated,
+    )
+    .option('--force', 'Create runs again even if they are up to date')
+    .option('--max-runs <n>', 'Exit with 2 if more than n runs would be created')
+    .option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price')
+    .option('--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)')
+    .option('--fail-fast', 'Create no further runs after the first failure')
+    .option('--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)')
+    .option('--allow-outside', 'Allow outputs outside the folder of the manifest')
+    .option('--overwrite', 'Replace files that are not in the lock file')
+    .option('--report <path>', 'Also write the results to this file, as one JSON document')
+    .addOption(timeoutOption('How long to wait for each run'))
+  act(command, (ctx, flags: BatchFlags, manifest?: string) =>
+    runManifest(ctx, { manifest: manifest ?? ownManifest(), flags }),
   )
 }
 
@@ -69,7 +69,7 @@ function ownManifest(): string {
 /** Maximum length of a hint in an annotation. */
 const MAX_HINT = 1_000
 
-export async function batchCommand(ctx: Context, request: BatchRequest): Promise<number> {
+export async function runManifest(ctx: Context, request: BatchRequest): Promise<number> {
   try {
     return await doBatch(ctx, request)
   } catch (thrown) {

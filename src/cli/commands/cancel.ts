@@ -1,5 +1,5 @@
 /** `rushes cancel`: asks the service to cancel runs. */
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { RushesError, usageError } from '../../errors.js'
 import { retry } from '../../host/retry.js'
 import { errorCodeOf, isCanceled, isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
@@ -15,24 +15,24 @@ import { type StatusSource, showRuns } from './status.js'
 const MAX_STOPPING_MS = 150_000
 const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
-const JOB_CONTINUES = { hint: 'It may continue at its provider, and cost money. Repeat the command.' }
 
-interface CancelOptions extends RunChoice {
+interface CancelFlags extends Omit<RunChoice, 'ids'> {
   readonly yes?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment): void {
-  addRunIds(command, { hasAll: true })
-    .addOption(new Option('--yes', 'Do not ask before canceling several runs with --all'))
-    .action((ids: string[], flags: Omit<CancelOptions, 'ids'>) =>
-      run(command, (ctx) => cancelCommand(ctx, { ...flags, all: flags.all === true, ids })),
-    )
+export function register(command: Command, { act }: CommandEnvironment): void {
+  addRunIds(command, { hasAll: true }).option('--yes', 'Do not ask before canceling several runs with --all')
+  act(command, cancelCommand)
 }
 
-export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
+export async function cancelCommand(
+  ctx: Context,
+  flags: CancelFlags,
+  words: readonly string[],
+): Promise<number> {
   const { out } = ctx
-  const { ctx: service, ids } = await selectRuns(ctx, options)
-  const needsAnswer = options.all === true && options.yes !== true && ids.length > 1
+  const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
+  const needsAnswer = flags.all === true && flags.yes !== true && ids.length > 1
   if (needsAnswer && (await confirm(ctx, `Cancel all ${ids.length} unfinished runs?`)) === 'no')
     throw usageError('Nothing was canceled.')
   const { errors, states } = await showRuns(service, ids, (source, id) => cancelRun(ctx, source, id), {
@@ -84,7 +84,9 @@ async function cancelRun(
       if (errorCodeOf(state) !== 'canceling') return { done: state }
       if (clock.monotonic() >= deadlineMs)
         return {
-          fail: new RushesError('wait_timeout', `The job of ${id} was not canceled in time.`, JOB_CONTINUES),
+          fail: new RushesError('wait_timeout', `The job of ${id} was not canceled in time.`, {
+            hint: 'It may continue at its provider, and cost money. Repeat the command.',
+          }),
         }
       if (number === STEPS_BEFORE_NOTE) out.note(`Canceling the job of ${id}, for up to 2 minutes.`)
       return { retryInMs: STOPPING_STEP_MS }

@@ -1,6 +1,7 @@
 /** `rushes completion`: prints a static script of a shell, made from the table of commands: commands, flags and their values. */
 import type { Command } from 'commander'
-import type { CommandEnvironment, Context } from '../context/context.js'
+import { EXIT } from '../../errors.js'
+import type { CommandEnvironment } from '../context/context.js'
 import { choiceArgument, orList } from '../flags/values.js'
 
 /** What may follow the words of a command: a subcommand, a value of its argument, or a flag. */
@@ -20,19 +21,12 @@ type Shell = keyof typeof SCRIPTS
 
 const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
 
-export function register(command: Command, { run, program }: CommandEnvironment): void {
-  command
-    .addArgument(choiceArgument('<shell>', `Shell: ${orList(SHELLS)}`, SHELLS))
-    .action((shell: Shell) => run(command, (ctx) => completionCommand(ctx, shell, program)))
-}
-
-async function completionCommand(
-  { out }: Context,
-  shell: Shell,
-  program: () => Promise<Command>,
-): Promise<number> {
-  out.line(SCRIPTS[shell](rowsOf(await program())).trimEnd())
-  return 0
+export function register(command: Command, { act, program }: CommandEnvironment): void {
+  command.addArgument(choiceArgument('<shell>', `Shell: ${orList(SHELLS)}`, SHELLS))
+  act(command, async ({ out }, _flags: object, shell: Shell) => {
+    out.line(SCRIPTS[shell](rowsOf(await program())).trimEnd())
+    return EXIT.ok
+  })
 }
 
 function rowsOf(command: Command, path = ''): readonly Row[] {

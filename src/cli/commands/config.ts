@@ -1,32 +1,24 @@
 /** `rushes config`: reads and changes the settings of a profile, except the API key. */
 import type { Command } from 'commander'
 import { parseBaseUrl } from '../../client/service-access.js'
-import { usageError } from '../../errors.js'
+import { EXIT, usageError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
 import { readJsonArgument } from '../flags/json-argument.js'
 import { priceProblems } from '../models/prices.js'
-import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
+import { type RawProfile, settingOf, withValue } from '../settings/config-file.js'
 import { modelsByKind } from '../settings/required-settings.js'
 import { CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
-export function register(command: Command, { run }: CommandEnvironment): void {
+export function register(command: Command, { act }: CommandEnvironment): void {
   const child = (
     usage: string,
     about: string,
-    work: (ctx: Context, ...words: string[]) => Promise<number>,
+    work: (ctx: Context, flags: object, ...words: string[]) => Promise<number>,
     needs?: CommandNeeds,
-  ) => {
-    const sub = command.command(usage).description(about)
-    sub.action((...args: unknown[]) =>
-      run(sub, (ctx) => work(ctx, ...args.filter((each) => typeof each === 'string')), {
-        ...needs,
-        ignoresLocal: true,
-      }),
-    )
-  }
-  command.action(() => run(command, list, { ignoresLocal: true }))
+  ) => act(command.command(usage).description(about), work, { ...needs, ignoresLocal: true })
+  act(command, list, { ignoresLocal: true })
   child('list', 'List the settings of the profile', list)
   child('get <key>', 'Print a setting', get)
   child('set <key> <value>', 'Change a setting', set, { createsProfile: true })
@@ -36,59 +28,52 @@ export function register(command: Command, { run }: CommandEnvironment): void {
 
 const PRICES = SETTINGS.prices.key
 
-/** The settings for JSON: prices are an object, and not its text. */
-const jsonOf = (
-  { prices }: RawProfile,
-  settings: Readonly<Record<string, string>>,
-): Readonly<Record<string, unknown>> => ({
-  ...settings,
-  ...(PRICES in settings && isObject(prices) && { [PRICES]: prices }),
-})
+/** Prices are an object, and not its text. */
+const jsonOf = (profile: RawProfile, key: string): unknown =>
+  key === PRICES && isObject(profile[key]) ? profile[key] : settingOf(profile, key)
 
 async function list(ctx: Context): Promise<number> {
-  const profile = await ctx.profile()
-  const settings = settingsOf(profile, CONFIG_KEYS)
-  if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
-  else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
-  const others = (await ctx.config.profiles()).filter((name) => name !== ctx.profileName).map(printable)
-  const without = Object.keys(settings).length === 0 ? ', without settings' : ''
-  ctx.out.note(
-    `Profile: ${printable(ctx.profileName)}${without}. Others: ${others.length === 0 ? 'none' : others.join(', ')}.`,
+  const { out, config, profileName } = ctx
+  const profile = ctx.profile()
+  const keys = CONFIG_KEYS.filter((key) => settingOf(profile, key) !== undefined)
+  if (out.mode.json) out.json(Object.fromEntries(keys.map((key) => [key, jsonOf(profile, key)])))
+  else for (const key of keys) out.line(printable(`${key}=${settingOf(profile, key)}`))
+  const others = config.profiles().filter((name) => name !== profileName)
+  out.note(
+    `Profile: ${profileName}${keys.length === 0 ? ', without settings' : ''}. ` +
+      `Others: ${others.join(', ') || 'none'}.`,
   )
-  return 0
+  return EXIT.ok
 }
 
-async function get(ctx: Context, key = ''): Promise<number> {
+async function get({ out, ...ctx }: Context, _flags: object, key = ''): Promise<number> {
   settingOfKey(key)
-  const profile = await ctx.profile()
-  const settings = settingsOf(profile, [key])
-  const value = settings[key]
+  const profile = ctx.profile()
+  const value = settingOf(profile, key)
   if (value === undefined)
     throw usageError(
       `${key} is not set in the profile ${ctx.profileName}.`,
       `Set it with \`rushes config set ${key} <value>\`.`,
     )
-  if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings)[key])
-  else ctx.out.line(printable(value))
-  return 0
+  if (out.mode.json) out.json(jsonOf(profile, key))
+  else out.line(printable(value))
+  return EXIT.ok
 }
 
-async function set(ctx: Context, key = '', value = ''): Promise<number> {
-  const { check } = settingOfKey(key)
+async function set(ctx: Context, _flags: object, key = '', value = ''): Promise<number> {
+  const { check, stored } = settingOfKey(key)
   if (value.trim() === '')
     throw usageError(
       `${key}: the value is empty.`,
       `To remove the setting, run \`rushes config unset ${key}\`.`,
     )
   check?.(value, key)
-  const stored = await storedValue(ctx, key, value)
-  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, stored))
-  return 0
-}
-
-async function storedValue(ctx: Context, key: string, value: string): Promise<unknown> {
-  if (key === 'baseUrl') return parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' })
-  return key === PRICES ? readPrices(ctx, value) : (settingOfKey(key).stored?.(value) ?? value)
+  let kept: unknown = stored?.(value) ?? value
+  if (key === SETTINGS.baseUrl.key)
+    kept = parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' })
+  else if (key === PRICES) kept = await readPrices(ctx, value)
+  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, kept))
+  return EXIT.ok
 }
 
 /** Rejects with `usage` and all problems. */
@@ -100,14 +85,14 @@ async function readPrices(ctx: Context, text: string): Promise<Readonly<Record<s
   throw usageError(`${problems.join('; ')}. Nothing was changed.`, hint)
 }
 
-async function unset(ctx: Context, key = ''): Promise<number> {
+async function unset(ctx: Context, _flags: object, key = ''): Promise<number> {
   settingOfKey(key)
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, undefined))
-  return 0
+  return EXIT.ok
 }
 
 async function path({ config, out }: Context): Promise<number> {
   if (out.mode.json) out.json({ path: config.path })
   else out.line(config.path)
-  return 0
+  return EXIT.ok
 }

@@ -1,5 +1,5 @@
 /** `rushes forget`: removes rows from the journal. Downloaded files stay. */
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { parseDuration } from '../../protocol/units.js'
@@ -11,8 +11,7 @@ import { filterOf } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
 
-interface ForgetOptions {
-  readonly names: readonly string[]
+interface ForgetFlags {
   readonly last?: boolean
   readonly all?: boolean
   readonly finished?: boolean
@@ -22,31 +21,28 @@ interface ForgetOptions {
   readonly yes?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment): void {
+export function register(command: Command, { act }: CommandEnvironment): void {
   command
     .argument(
       '[id or key...]',
       'Run ids, their beginnings, files, or keys such as ~3f2a; - reads standard input',
     )
-    .addOption(
-      new Option('--last', 'Select the newest run of the current service; of this machine if none is set'),
-    )
-    .addOption(new Option('--all', 'Select all runs; with --local or --base-url those of that service'))
-    .addOption(new Option('--finished', 'Select runs that succeeded, failed or were canceled'))
-    .addOption(new Option('--before <duration>', 'Select runs created longer ago, for example 30d'))
+    .option('--last', 'Select the newest run of the current service; of this machine if none is set')
+    .option('--all', 'Select all runs; with --local or --base-url those of that service')
+    .option('--finished', 'Select runs that succeeded, failed or were canceled')
+    .option('--before <duration>', 'Select runs created longer ago, for example 30d')
     .addOption(labelOption('Select runs with this label (repeatable: runs with all of them)'))
-    .addOption(new Option('--yes', 'Do not ask before removing runs'))
-    .action((names: string[], flags: Omit<ForgetOptions, 'names'>) =>
-      run(command, (ctx) => forgetCommand(ctx, { ...flags, names })),
-    )
+    .option('--yes', 'Do not ask before removing runs')
+  act(command, forgetCommand)
 }
 
 /** Removes the selected rows, except those that change meanwhile. */
-async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<number> {
+async function forgetCommand(ctx: Context, flags: ForgetFlags, names: readonly string[]): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
-  const rows = await chosenRows(ctx, journal, options)
-  if (options.yes !== true && !(await isConfirmed(ctx, rows, isFiltered(options)))) return EXIT.usage
+  const rows = await chosenRows(ctx, journal, flags, names)
+  const isFiltered = names.length === 0 && flags.last !== true
+  if (flags.yes !== true && !(await isConfirmed(ctx, rows, isFiltered))) return EXIT.usage
   const { removed, changed } = journal.remove(rows)
   for (const { before, now } of changed)
     out.error(
@@ -65,17 +61,16 @@ async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<numb
   return changed.length === 0 ? EXIT.ok : EXIT.usage
 }
 
-const isFiltered = ({ all, finished, before, label }: ForgetOptions): boolean =>
-  all === true || finished === true || before !== undefined || label !== undefined
+const AGES = 'Examples: 12h, 30d.'
 
 /** Throws `usage` without a selection (a setting such as `local` only narrows one), and for a name that is not known. */
 async function chosenRows(
   ctx: Context,
   journal: Journal,
-  options: ForgetOptions,
+  { last = false, all = false, finished = false, before, label }: ForgetFlags,
+  names: readonly string[],
 ): Promise<readonly JournalRun[]> {
-  const { names, last = false, finished = false, before, label = [] } = options
-  const hasFilter = isFiltered(options)
+  const hasFilter = all || finished || before !== undefined || label !== undefined
   if ([names.length > 0, last, hasFilter].filter(Boolean).length > 1)
     throw usageError(
       'Run ids and --last cannot be used together, or with --all, --finished, --before or --label.',
@@ -85,7 +80,7 @@ async function chosenRows(
     throw usageError('--before: the duration must be longer than 0.', AGES)
   if (hasFilter)
     return journal
-      .list(await filterOf(ctx, { limit: '0', label, ...(before !== undefined && { before }) }))
+      .list(await filterOf(ctx, { limit: '0', ...(label && { label }), ...(before && { before }) }))
       .filter((run) => run.phase !== 'sending' && (!finished || isFinished(run)))
   if (!last && names.length === 0)
     throw usageError(
@@ -103,37 +98,30 @@ async function chosenRows(
   )
 }
 
-const AGES = 'Examples: 12h, 30d.'
-
 /** Whether the row is the only record of a run that may still cost money, or of a paid result. */
-const needsConfirmation = (run: JournalRun): boolean =>
+const mayCost = (run: JournalRun): boolean =>
   !isFree(run) && !isFinished(run) && run.error?.code !== 'run_not_found'
 
 /**
  * Whether the user confirms the removal. Named runs are removed without a question unless they may cost money. Throws
  * `usage` without a terminal.
  */
-async function isConfirmed(ctx: Context, rows: readonly JournalRun[], hasFilter: boolean): Promise<boolean> {
-  const unfinished = rows.filter(needsConfirmation)
-  if (unfinished.length === 0 && !(hasFilter && rows.length > 0)) return true
-  const summary = summaryOf(rows, unfinished)
+async function isConfirmed(ctx: Context, rows: readonly JournalRun[], isFiltered: boolean): Promise<boolean> {
+  const [first, ...others] = rows.filter(mayCost)
+  if (first === undefined && !(isFiltered && rows.length > 0)) return true
+  let summary = `${plural(rows.length, 'run')} would be removed from the journal.`
+  if (first !== undefined && rows.length === 1)
+    summary = `${nameOfRun(first)} is ${first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'} (${first.address}). It may cost money, and its id will be lost.`
+  else if (first !== undefined)
+    summary = `${others.length + 1} of ${plural(rows.length, 'run')} are unfinished or unconfirmed. They may cost money, and their ids will be lost.`
   const answer = await confirm(ctx, `${summary} Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`)
   if (answer === 'not asked')
     throw usageError(
       `${summary} Nothing was removed.`,
-      unfinished.length === 0
+      first === undefined
         ? 'To remove them without a question, add --yes.'
         : 'If you no longer need the id, add --yes. To remove only finished runs, use `rushes forget --finished --yes`.',
     )
   if (answer === 'no') ctx.out.note('Nothing was removed.')
   return answer === 'yes'
-}
-
-function summaryOf(rows: readonly JournalRun[], unfinished: readonly JournalRun[]): string {
-  const [first, ...others] = unfinished
-  if (first === undefined) return `${plural(rows.length, 'run')} would be removed from the journal.`
-  if (others.length > 0)
-    return `${unfinished.length} of ${plural(rows.length, 'run')} are unfinished or unconfirmed. They may cost money, and their ids will be lost.`
-  const state = first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'
-  return `${nameOfRun(first)} is ${state} (${first.address}). It may cost money, and its id will be lost.`
 }

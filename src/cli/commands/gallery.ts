@@ -1,7 +1,7 @@
 /** `rushes gallery`: writes one HTML page with the results on this machine. It sends no requests. */
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, posix, relative, resolve, sep, win32 } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { withWriteErrors } from '../../download/failures.js'
 import { namesFolder } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
@@ -27,7 +27,6 @@ import { amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { checkStdout } from '../flags/delivery.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
@@ -36,51 +35,51 @@ import { plural } from '../terminal/format.js'
 
 const PAGE_NAME = DEFAULTS.galleryPage
 
-interface GalleryOptions extends FilterOptions {
+interface GalleryFlags extends FilterOptions {
   readonly output: string
   readonly overwrite: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment): void {
+export function register(command: Command, { act }: CommandEnvironment): void {
   command
     .argument('[manifest]', 'Only results of this manifest of `rushes batch`')
-    .addOption(
-      new Option('-o, --output <path>', 'Write the page to this path; - is standard output').default(
-        PAGE_NAME,
-      ),
-    )
-    .addOption(new Option('--overwrite', 'Replace a file that is not a page of this command').default(false))
-  addFilterOptions(command, { limit: '0' }).action((manifest: string | undefined, flags: GalleryOptions) =>
-    run(command, (ctx) => galleryCommand(ctx, { ...flags, manifest })),
-  )
+    .option('-o, --output <path>', 'Write the page to this path', PAGE_NAME)
+    .option('--overwrite', 'Replace a file that is not a page of this command', false)
+  act(addFilterOptions(command, { limit: '0' }), galleryCommand)
 }
 
-async function galleryCommand(ctx: Context, options: GalleryOptions): Promise<number> {
+async function galleryCommand(ctx: Context, flags: GalleryFlags, manifest?: string): Promise<number> {
   const { out } = ctx
-  const isStdout = options.output === '-'
-  if (isStdout) checkStdout(ctx, 'the page', PAGE_NAME)
-  const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options.overwrite)
-  const filter = await filterOf(ctx, options)
+  const path = checkPagePath(flags.output, flags.overwrite)
+  const filter = await filterOf(ctx, { ...flags, manifest })
   const journal = await ctx.journal()
-  if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, options.manifest)
-  const page = await collectRuns(ctx, journal, filter, dirname(resolve(path)))
-  const { runs, missing, notDownloaded } = page
-  const notes = notesOf(page)
+  if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, manifest)
+  const { runs, missing, notDownloaded } = await collectRuns(ctx, journal, filter, dirname(resolve(path)))
+  const notes = [
+    ...(missing === 0 ? [] : [`Skipped ${plural(missing, 'run')} (files missing or changed).`]),
+    ...(notDownloaded === 0
+      ? []
+      : [
+          `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download one: \`rushes download <id>\`.`,
+        ]),
+  ]
   const today = new Date(ctx.clock.now()).toISOString().slice(0, 10)
   const html = `${galleryHtml({ runs, notes: [`Written ${today}.`, ...notes] })}\n`
   if (runs.length === 0) out.note('The page is empty: no run with a file on this machine was found.')
   for (const note of notes) out.note(note)
-  if (!isStdout)
-    await withWriteErrors(path, async () => {
-      makeFolders(dirname(resolve(path)))
-      await writeAtomically(path, html)
-    })
+  await withWriteErrors(path, async () => {
+    makeFolders(dirname(resolve(path)))
+    await writeAtomically(path, html)
+  })
   if (out.mode.json)
     out.json({
-      ...{ path, runs: runs.length, files: runs.reduce((sum, { files }) => sum + files.length, 0) },
-      ...{ bytes: Buffer.byteLength(html), left_out: { missing, not_downloaded: notDownloaded } },
+      path,
+      runs: runs.length,
+      files: runs.reduce((sum, { files }) => sum + files.length, 0),
+      bytes: Buffer.byteLength(html),
+      left_out: { missing, not_downloaded: notDownloaded },
     })
-  else out.line(isStdout ? html.trimEnd() : printable(path))
+  else out.line(printable(path))
   return EXIT.ok
 }
 
@@ -99,6 +98,7 @@ function checkManifest(journal: Journal, path: string, typed = ''): void {
  * `--overwrite`. Throws `usage` for an invalid path, before anything is written.
  */
 function checkPagePath(output: string, overwrite: boolean): string {
+  if (output === '-') throw usageError('The page is written to a file.', 'Choose a path with -o <path>.')
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)
@@ -150,51 +150,40 @@ async function collectRuns(
   return { runs, missing, notDownloaded }
 }
 
-const notesOf = ({ missing, notDownloaded }: CollectedRuns): readonly string[] => [
-  ...(missing === 0 ? [] : [`Skipped ${plural(missing, 'run')} (files missing or changed).`]),
-  ...(notDownloaded === 0
-    ? []
-    : [
-        `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download one: \`rushes download <id>\`.`,
-      ]),
-]
-
-const promptOf = ({ input }: JournalRun): string =>
-  isObject(input) && typeof input.prompt === 'string' ? input.prompt : ''
-
-/** Leaves out URLs, which may be signed, and values that are lists, objects or null. */
-const parametersOf = ({ input }: JournalRun): readonly string[] =>
-  Object.entries(isObject(input) ? input : {})
-    .filter(([name, value]) => name !== 'prompt' && Object(value) !== value && !isHttpUrl(value))
-    .map(([name, value]) => shortened(`${name} ${value}`, 200))
-
-const describeRun = async (
+async function describeRun(
   run: JournalRun,
   files: readonly FoundFile[],
   folder: string,
-): Promise<GalleryRun> => ({
-  id: nameOfRun(run),
-  row: run.name,
-  manifest: run.manifest && relative(folder, run.manifest),
-  prompt: promptOf(run),
-  model: run.model,
-  labels: run.labels,
-  parameters: parametersOf(run),
-  estimate: run.estimate && amountText(run.estimate.millionths, run.estimate.currency),
-  where: run.address.replace(/^https?:\/\//, ''),
-  time: run.createdAtMs,
-  tookMs: run.elapsedMs,
-  files: await Promise.all(files.map((file) => describeFile(run, file, folder))),
-})
+): Promise<GalleryRun> {
+  const { prompt, ...input }: Readonly<Record<string, unknown>> = isObject(run.input) ? run.input : {}
+  return {
+    id: nameOfRun(run),
+    row: run.name,
+    manifest: run.manifest && relative(folder, run.manifest),
+    prompt: typeof prompt === 'string' ? prompt : '',
+    model: run.model,
+    labels: run.labels,
+    // Without URLs, which may be signed, and values that are lists, objects or null.
+    parameters: Object.entries(input)
+      .filter(([, value]) => Object(value) !== value && !isHttpUrl(value))
+      .map(([name, value]) => shortened(`${name} ${value}`, 200)),
+    estimate: run.estimate && amountText(run.estimate.millionths, run.estimate.currency),
+    where: run.address.replace(/^https?:\/\//, ''),
+    time: run.createdAtMs,
+    tookMs: run.elapsedMs,
+    files: await Promise.all(files.map((file) => describeFile(input.aspect_ratio, file, folder))),
+  }
+}
 
 const USUAL_RATIO = 16 / 9
 
-async function describeFile({ input }: JournalRun, file: FoundFile, folder: string): Promise<GalleryFile> {
+async function describeFile(aspectRatio: unknown, file: FoundFile, folder: string): Promise<GalleryFile> {
   const { path, bytes, content_type } = file
   const media = mediaOf(path, content_type)
   const pixels = media === 'image' ? await pictureSizeOf(path) : undefined
-  const requested = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
-  const ratio = pixels ? pixels.width / pixels.height : (requested ?? (media === 'video' ? USUAL_RATIO : 1))
+  const ratio = pixels
+    ? pixels.width / pixels.height
+    : (ratioOf(aspectRatio) ?? (media === 'video' ? USUAL_RATIO : 1))
   return {
     ...linkTo(folder, resolve(path), sep === '\\' ? win32 : posix),
     ...pixels,

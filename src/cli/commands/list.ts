@@ -8,10 +8,8 @@ import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-sele
 import { tabRow } from '../terminal/format.js'
 import { listJson } from '../terminal/run-json.js'
 
-export function register(command: Command, { run }: CommandEnvironment): void {
-  addFilterOptions(command, { limit: DEFAULTS.listLimit }).action((flags: FilterOptions) =>
-    run(command, (ctx) => listCommand(ctx, flags)),
-  )
+export function register(command: Command, { act }: CommandEnvironment): void {
+  act(addFilterOptions(command, { limit: DEFAULTS.listLimit }), listCommand)
 }
 
 export async function listCommand(ctx: Context, options: FilterOptions): Promise<number> {

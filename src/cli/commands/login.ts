@@ -3,115 +3,57 @@
  * it.
  */
 import { randomBytes } from 'node:crypto'
-import { createInterface } from 'node:readline'
-import { type Command, Option } from 'commander'
-import type { ApiClient } from '../../client/index.js'
-import { parseApiKey, parseBaseUrl } from '../../client/service-access.js'
+import type { Command } from 'commander'
+import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { raceAbort } from '../../host/abort.js'
 import { readFirstLine } from '../../host/first-line.js'
 import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { KnownModels } from '../models/known-models.js'
 import { emptyStdin, variable } from '../process/io.js'
-import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
+import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
-import { MODEL_SETTINGS, missingError, NO_BASE_URL } from '../settings/required-settings.js'
+import { MODEL_SETTINGS } from '../settings/required-settings.js'
 import { KEY_VARIABLES, SETTINGS } from '../settings/table.js'
 
-export interface LoginOptions {
-  readonly verify: boolean
+export function register(command: Command, { act }: CommandEnvironment): void {
+  command.option('--no-verify', 'Store the key without checking it at the service')
+  act(command, loginCommand, { createsProfile: true, ignoresLocal: true })
 }
 
-export function register(command: Command, { run }: CommandEnvironment, logIn = loginCommand): void {
-  command
-    .addOption(new Option('--no-verify', 'Store the key without checking it at the service'))
-    .action((flags: LoginOptions) =>
-      run(command, (ctx) => logIn(ctx, flags), { createsProfile: true, ignoresLocal: true }),
-    )
+export function registerLogout(command: Command, { act }: CommandEnvironment): void {
+  act(command, logoutCommand, { ignoresLocal: true })
 }
 
-export function registerLogout(command: Command, { run }: CommandEnvironment): void {
-  command.action(() => run(command, logoutCommand, { ignoresLocal: true }))
-}
-
-export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
-  if (ctx.globals.local)
+async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean }): Promise<number> {
+  const { out, env, globals } = ctx
+  if (globals.local)
     throw usageError('--local needs no API key.', 'Try `rushes run image --local "a red fox"`.')
-  const set = await ctx.findAddress()
-  const baseUrl = set ?? (await askAddress(ctx))
+  const baseUrl = await ctx.address()
   const { origin } = new URL(baseUrl)
   const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
-  const offered = defaultsIn((verify ? await checkKey(ctx, baseUrl, apiKey) : undefined) ?? [])
-  let added: readonly ModelSetting[] = []
+  const offered = verify ? defaultsIn(await checkKey(ctx, ctx.withKey(apiKey), origin)) : {}
+  let models: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
-    added = newModels(profile, offered, origin)
+    models = newModels(profile, offered, origin)
+    const address: readonly ModelSetting[] =
+      globals.baseUrl === undefined ? [] : [[SETTINGS.baseUrl.key, baseUrl]]
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
-    const isGiven = set === undefined || ctx.globals.baseUrl !== undefined
-    const withAddress = isGiven ? withValue(withKey, 'baseUrl', baseUrl) : withKey
-    return added.reduce((all, [key, model]) => withValue(all, key, model), withAddress)
+    return [...address, ...models].reduce((all, [key, value]) => withValue(all, key, value), withKey)
   })
-  ctx.out.note(
+  out.note(
     `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ` +
       `${ctx.config.path}.`,
   )
-  if (ctx.globals.baseUrl === undefined && variable(ctx.env, 'RUSHES_BASE_URL') !== undefined)
-    ctx.out.note('The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.')
+  if (globals.baseUrl === undefined && variable(env, 'RUSHES_BASE_URL') !== undefined)
+    out.note('The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.')
   // They come before the stored key.
-  const key = KEY_VARIABLES.find((name) => variable(ctx.env, name) !== undefined)
-  if (key !== undefined) ctx.out.note(`${key} is set: commands use that API key instead.`)
-  if (added.length > 0)
-    ctx.out.note(`Set the service's models: ${added.map(([name, model]) => `${name}=${model}`).join(', ')}.`)
+  const key = KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
+  if (key !== undefined) out.note(`${key} is set: commands use that API key instead.`)
+  if (models.length > 0)
+    out.note(`Set the service's models: ${models.map(([name, model]) => `${name}=${model}`).join(', ')}.`)
   return EXIT.ok
-}
-
-/** Throws \`no_base_url\` without a terminal. */
-async function askAddress({ stdin: openStdin, stderr, interrupts, env, out }: Context): Promise<string> {
-  const stdin = openStdin()
-  if (stdin.isTTY !== true || stderr.isTTY !== true || out.mode.json)
-    throw missingError([NO_BASE_URL]).with({
-      hint: 'Give the URL of the service: `rushes login --base-url <url>`.',
-    })
-  stderr.write('Service URL: ')
-  const lines = createInterface({ input: stdin, terminal: false })
-  try {
-    const line = new Promise<string>((resolve) => {
-      lines.once('line', resolve)
-      lines.once('close', () => resolve(''))
-    })
-    const text = (await raceAbort(line, interrupts.first)).trim()
-    SETTINGS.baseUrl.check(text, 'Service URL')
-    return parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
-  } finally {
-    lines.close()
-  }
-}
-
-type ServiceModels = Readonly<Partial<Record<Kind, string>>>
-type ModelSetting = readonly [key: string, model: string]
-
-/** Models to store. One that the user has set stays, unless it belongs to the service that this login replaces. */
-function newModels(profile: RawProfile, offered: ServiceModels, origin: string): readonly ModelSetting[] {
-  const before = storedKeyOf(profile)
-  const isOther = before !== undefined && before.origin !== origin
-  return KINDS.flatMap((kind): readonly ModelSetting[] => {
-    const { key } = SETTINGS[MODEL_SETTINGS[kind]]
-    const set = settingsOf(profile, [key])[key]
-    const model = offered[kind]
-    return model === undefined || model === set || (set !== undefined && !isOther) ? [] : [[key, model]]
-  })
-}
-
-/** Returns the default model of each kind in a service's list, or its only one. Invalid documents count too. */
-export function defaultsIn(listed: readonly unknown[]): ServiceModels {
-  const models = KINDS.map((kind) => {
-    const ofKind = listed.filter(isObject).filter((entry) => entry.kind === kind)
-    const [byDefault] = ofKind.filter((entry) => entry.default === true)
-    return [kind, (byDefault ?? (ofKind.length === 1 ? ofKind[0] : undefined))?.name] as const
-  })
-  return Object.fromEntries(models.filter(([, name]) => isUsableName(name)))
 }
 
 async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin: string): Promise<string> {
@@ -136,16 +78,18 @@ async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin
 
 /**
  * Requests a run that cannot exist. For a valid key the service returns 404 `run_not_found`, at no cost. Then asks for
- * the list of models, and returns it; undefined if the service sends none.
+ * the list of models, and returns it; it is empty if the service sends none. A service that is not reached is tried again
+ * for some seconds.
  */
 async function checkKey(
-  ctx: Context,
-  baseUrl: string,
-  apiKey: string,
-): Promise<readonly unknown[] | undefined> {
-  const client = await ctx.clientFor(baseUrl, apiKey)
+  { interrupts, out }: Context,
+  session: Context,
+  origin: string,
+): Promise<readonly unknown[]> {
+  const { client } = await session.connect()
+  out.note(`Checking the API key at ${origin}. Without an answer, it is tried again for some seconds.`)
   try {
-    await client.get(`login-check-${randomBytes(8).toString('hex')}`, ctx.interrupts.first)
+    await client.get(`login-check-${randomBytes(8).toString('hex')}`, interrupts.first)
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
     if (error.code !== 'run_not_found')
@@ -159,36 +103,49 @@ async function checkKey(
             : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
       })
   }
-  return listOf(ctx, baseUrl, client)
+  const models = await session.models()
+  const outcome = await models.ask()
+  return outcome.kind === 'list' ? outcome.models : []
 }
 
-async function listOf(
-  { configFolder, stateFolder, clock, interrupts, out }: Context,
-  address: string,
-  client: ApiClient,
-): Promise<readonly unknown[] | undefined> {
-  const ask = {
-    clock,
-    signal: interrupts.first,
-    warn: out.warn,
-    models: (at: AbortSignal) => client.models(at),
-  }
-  const outcome = await new KnownModels({ configFolder, stateFolder, address, ask }).ask()
-  return outcome.kind === 'list' ? outcome.models : undefined
+type ServiceModels = Readonly<Partial<Record<Kind, string>>>
+type ModelSetting = readonly [key: string, value: string]
+
+/** Returns the default model of each kind in a service's list, or its only one. Invalid documents count too. */
+export function defaultsIn(listed: readonly unknown[]): ServiceModels {
+  const models = KINDS.map((kind) => {
+    const ofKind = listed.filter(isObject).filter((entry) => entry.kind === kind)
+    const [byDefault] = ofKind.filter((entry) => entry.default === true)
+    return [kind, (byDefault ?? (ofKind.length === 1 ? ofKind[0] : undefined))?.name] as const
+  })
+  return Object.fromEntries(models.filter(([, name]) => isUsableName(name)))
+}
+
+/** Models to store. One that the user has set stays, unless it belongs to the service that this login replaces. */
+function newModels(profile: RawProfile, offered: ServiceModels, origin: string): readonly ModelSetting[] {
+  const before = storedKeyOf(profile)
+  const isOther = before !== undefined && before.origin !== origin
+  return KINDS.flatMap((kind): readonly ModelSetting[] => {
+    const { key } = SETTINGS[MODEL_SETTINGS[kind]]
+    const set = settingOf(profile, key)
+    const model = offered[kind]
+    return model === undefined || model === set || (set !== undefined && !isOther) ? [] : [[key, model]]
+  })
 }
 
 async function logoutCommand(ctx: Context): Promise<number> {
-  const stored = storedKeyOf(await ctx.profile())
+  const { out, env, config, profileName } = ctx
+  const stored = storedKeyOf(ctx.profile())
   if (stored === undefined) {
-    ctx.out.note(`The profile ${ctx.profileName} has no stored API key.`)
-    return 0
+    out.note(`The profile ${profileName} has no stored API key.`)
+    return EXIT.ok
   }
-  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, 'apiKey', undefined))
-  ctx.out.note(
+  await config.update(profileName, (profile) => withValue(profile, 'apiKey', undefined))
+  out.note(
     `Removed the API key for ${stored.origin} from this machine. It still works at the service: ` +
       `to revoke it, disable it in the account's settings (API keys).`,
   )
-  const variables = KEY_VARIABLES.filter((name) => variable(ctx.env, name) !== undefined)
-  if (variables.length > 0) ctx.out.note(`Commands still use the key of ${variables[0]}, which is set.`)
-  return 0
+  const key = KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
+  if (key !== undefined) out.note(`Commands still use the key of ${key}, which is set.`)
+  return EXIT.ok
 }

@@ -1,6 +1,6 @@
 /** `rushes mcp`: runs a Model Context Protocol server on standard input and output. */
 import { resolve } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
@@ -9,7 +9,7 @@ import { wholeNumber } from '../flags/values.js'
 import type { Commands } from '../mcp/session.js'
 import { SETTINGS } from '../settings/table.js'
 
-export interface McpOptions {
+interface McpFlags {
   /** Value of the flag, not parsed yet. */
   readonly maxRuns: string
   readonly maxCost?: string
@@ -19,26 +19,20 @@ export interface McpOptions {
 
 const MAX_RUNS = 10_000
 
-export function register(command: Command, { run }: CommandEnvironment, serve = mcpCommand): void {
+export function register(command: Command, { act }: CommandEnvironment): void {
   command
-    .addOption(
-      new Option('--max-runs <n>', 'Number of runs that a session may create').default(DEFAULTS.sessionRuns),
-    )
-    .addOption(
-      new Option('--max-cost <amount>', 'Maximum estimate of a session; further creates are refused'),
-    )
-    .addOption(
-      new Option('--folder <folder>', 'Folder for outputs, manifests and reference images').default('.'),
-    )
-    .addOption(new Option('--allow-outside', 'Allow paths outside the folder'))
-    .action((flags: McpOptions) => run(command, (ctx) => serve(ctx, flags)))
+    .option('--max-runs <n>', 'Number of runs that a session may create', DEFAULTS.sessionRuns)
+    .option('--max-cost <amount>', 'Maximum estimate of a session; further creates are refused')
+    .option('--folder <folder>', 'Folder for outputs, manifests and reference images', '.')
+    .option('--allow-outside', 'Allow paths outside the folder')
+  act(command, mcpCommand)
 }
 
-export async function mcpCommand(ctx: Context, options: McpOptions): Promise<number> {
-  const maxRuns = wholeNumber(options.maxRuns, '--max-runs', 0, MAX_RUNS)
-  if (options.maxCost !== undefined) SETTINGS.maxCost.check(options.maxCost, '--max-cost')
-  const folder = resolve(options.folder)
-  if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
+async function mcpCommand(ctx: Context, { allowOutside = false, ...flags }: McpFlags): Promise<number> {
+  const maxRuns = wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_RUNS)
+  if (flags.maxCost !== undefined) SETTINGS.maxCost.check(flags.maxCost, '--max-cost')
+  const folder = resolve(flags.folder)
+  if (!isFolder(folder)) throw usageError(`--folder: ${flags.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
   const [{ serveMcp }, batch, cancel, list, models, run, show] = await Promise.all([
     import('../mcp/serve.js'),
@@ -50,12 +44,12 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
     import('./show.js'),
   ])
   const commands: Commands = {
-    batch: batch.batchCommand,
-    cancel: cancel.cancelCommand,
+    batch: batch.runManifest,
+    cancel: (at, { ids }) => cancel.cancelCommand(at, {}, ids),
     list: list.listCommand,
-    models: models.modelsCommand,
-    run: (at, { request, flags, ...session }) => run.runCommand(at, request, flags, session),
-    show: show.showCommand,
+    models: (at, { name, refresh }) => models.modelsCommand(at, { refresh }, name),
+    run: (at, { request, flags: given, ...session }) => run.runCommand(at, request, given, session),
+    show: (at, { name }) => show.showCommand(at, {}, name),
   }
-  return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true }, commands)
+  return serveMcp(ctx, { ...flags, folder, maxRuns, allowOutside }, commands)
 }

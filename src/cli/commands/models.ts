@@ -1,8 +1,8 @@
 /** `rushes models`: shows the models and their parameters, adds and removes documents, and asks for the service's list. */
-import { type Command, Option } from 'commander'
-import { type RushesError, usageError } from '../../errors.js'
+import type { Command } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
 import { describeError, errorCode, isSystemError } from '../../host/system-error.js'
-import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-documents.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -19,69 +19,65 @@ import {
   schemaOfKind,
 } from '../models/show-models.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
-import { modelFor } from '../settings/required-settings.js'
+import { modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
+import type { Terminal } from '../terminal/output.js'
 
-export interface ModelsOptions {
-  readonly name: string | undefined
-  readonly refresh: boolean
+interface ModelsFlags {
+  readonly refresh?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
+export function register(command: Command, { act }: CommandEnvironment): void {
   command
     .argument('[name]', `Only this model: ${orList(KINDS)}, or the name of a model`)
-    .addOption(new Option('--refresh', 'Ask the service for its models'))
-    .action((name: string | undefined, { refresh = false }: { readonly refresh?: boolean }) =>
-      run(command, (ctx) => showModels(ctx, { name, refresh })),
-    )
+    .option('--refresh', 'Ask the service for its models')
+  act(command, modelsCommand)
   const add = command
     .command('add')
     .description("Add models from a file, which override the service's")
     .argument('<file>', 'Model file, as YAML or JSON; - reads standard input')
-  add.action((file: string) => run(add, (ctx) => addCommand(ctx, file)))
+  act(add, addCommand)
   const imports = command
     .command('import')
     .description('Write the model file of a model of a hosted provider from its published schema')
     .argument('<model>', 'Model, as fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>')
-    .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
-    .addOption(
-      new Option(
-        '-o, --output <path>',
-        'Write the model file here (default: into the folder of local.models)',
-      ),
-    )
+    .option('--from <file or url>', 'Read the schema from here (default: from the provider)')
+    .option('-o, --output <path>', 'Write the model file here (default: into the folder of local.models)')
     .addOption(choiceOption('--kind <kind>', 'Kind of a model whose schema does not name it', KINDS))
-    .addOption(new Option('--overwrite', 'Replace a file that exists'))
-  imports.action((model: string, options: ImportOptions) =>
-    run(
-      imports,
-      async (ctx) => (await import('../imports/import-model.js')).importCommand(ctx, model, options),
-      { ignoresLocal: true },
-    ),
-  )
+    .option('--overwrite', 'Replace a file that exists')
+  const importModel = async (ctx: Context, options: ImportOptions, model: string) => {
+    const { importCommand } = await import('../imports/import-model.js')
+    return importCommand(ctx, model, options)
+  }
+  act(imports, importModel, { ignoresLocal: true })
   const remove = command
     .command('remove')
     .description('Remove a model that was added')
     .argument('<name>', 'Name of the model')
-  remove.action((name: string) => run(remove, (ctx) => removeCommand(ctx, name)))
+  act(remove, removeCommand)
 }
 
-export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptions): Promise<number> {
+export async function modelsCommand(
+  ctx: Context,
+  { refresh = false }: ModelsFlags,
+  name?: string,
+): Promise<number> {
+  const { out } = ctx
   const models = await ctx.models()
   await askForModels(ctx, models, refresh)
   if (name === undefined) {
-    printModels(ctx.out, await shownModels(ctx, models), await openPrices(ctx))
-    return 0
+    await printModels(out, await shownModels(ctx, models), await openPrices(ctx))
+    return EXIT.ok
   }
   const kind = KINDS.find((each) => each === name)
   const document = kind === undefined ? await findModel(ctx, models, name) : builtInDocument(kind)
   const prices = kind === undefined ? await openPrices(ctx) : undefined
-  if (!ctx.out.mode.json) printParameters(ctx.out, name, document, prices)
+  if (!out.mode.json) await printParameters(out, name, document, prices)
   else {
     const json = kind === undefined ? prices && pricedJson(document, prices) : schemaOfKind(kind)
-    ctx.out.json(json, ctx.out.stdoutIsTerminal ? 2 : undefined)
+    out.json(json, out.stdoutIsTerminal ? 2 : undefined)
   }
-  return 0
+  return EXIT.ok
 }
 
 /** `isRequired`: a service that does not answer is an error. */
@@ -105,42 +101,39 @@ async function askForModels(ctx: Context, models: KnownModels, isRequired: boole
 /** The known models; for a kind without one, its built-in schema under the name of the model that is set. */
 async function shownModels(ctx: Context, models: KnownModels): Promise<readonly ShownModel[]> {
   const known = models.list()
-  const set = new Map<Kind, string | undefined>()
-  for (const kind of KINDS) set.set(kind, await modelFor(ctx, kind))
-  const builtIn = KINDS.flatMap((kind): readonly ShownModel[] => {
-    const name = set.get(kind)
-    const isKnown = known.some(({ document }) =>
-      name === undefined ? document.kind === kind : document.name === name,
-    )
-    if (isKnown) return []
-    return [
-      { document: builtInDocument(kind, name ?? kind), source: 'built-in', isDefault: name !== undefined },
-    ]
-  })
-  const shown = known.map(({ document, source }) => ({
-    document,
-    source,
-    isDefault: set.get(document.kind) === document.name,
-  }))
-  return [...shown, ...builtIn]
+  const set = await modelsByKind(ctx)
+  const builtIn = KINDS.filter((kind) =>
+    known.every(({ document: { kind: ofKind, name } }) =>
+      set[kind] === undefined ? ofKind !== kind : name !== set[kind],
+    ),
+  )
+  return [
+    ...known.map(({ document, source }) => ({
+      document,
+      source,
+      isDefault: set[document.kind] === document.name,
+    })),
+    ...builtIn.map((kind) => ({
+      document: builtInDocument(kind, set[kind] ?? kind),
+      source: 'built-in' as const,
+      isDefault: set[kind] !== undefined,
+    })),
+  ]
 }
 
+/** Throws `usage` for a model that is not known. */
 async function findModel(ctx: Context, models: KnownModels, name: string): Promise<ModelDocument> {
   const found = models.find(name)
   if (found !== undefined) return found
-  for (const kind of KINDS)
-    if ((await modelFor(ctx, kind)) === name) {
-      ctx.out.note(`${name} has no model file. These are the built-in parameters of ${kind} models.`)
-      return builtInDocument(kind, name)
-    }
-  throw unknownModel(models, name)
-}
-
-function unknownModel(models: KnownModels, name: string): RushesError {
-  const isInvalid = models.isInvalid(name)
+  const set = await modelsByKind(ctx)
+  const kind = KINDS.find((each) => set[each] === name)
+  if (kind !== undefined) {
+    ctx.out.note(`${name} has no model file. These are the built-in parameters of ${kind} models.`)
+    return builtInDocument(kind, name)
+  }
   const names = [...KINDS, ...models.list().map(({ document }) => document.name)]
-  return usageError(
-    isInvalid
+  throw usageError(
+    models.isInvalid(name)
       ? `The model file of ${name} is not valid.`
       : `Unknown model "${shortened(printable(name), 200)}".${didYouMean(name, names)} ` +
           `Use ${orList(KINDS)}, or a name from \`rushes models\`.`,
@@ -149,14 +142,14 @@ function unknownModel(models: KnownModels, name: string): RushesError {
   )
 }
 
-async function addCommand(ctx: Context, file: string): Promise<number> {
+async function addCommand(ctx: Context, _flags: object, file: string): Promise<number> {
   const documents = await readDocumentsOf(ctx, file)
   for (const document of documents) {
     const isReplaced = findAdded(ctx.configFolder, document.name) !== undefined
-    await changing(() => addModel(ctx.configFolder, document))
+    await addModel(ctx.configFolder, document).catch(refuseChange)
     report(ctx, document.name, isReplaced ? 'replaced' : 'added')
   }
-  return 0
+  return EXIT.ok
 }
 
 /** Throws `usage` with all problems. */
@@ -189,10 +182,17 @@ async function readDocumentsOf(
   throw problemsError(`${shownFile} has`, problems, '; nothing was added')
 }
 
-async function removeCommand(ctx: Context, name: string): Promise<number> {
-  const isRemoved = await changing(() => removeModel(ctx.configFolder, name))
+async function removeCommand(
+  { configFolder, ...ctx }: Context,
+  _flags: object,
+  name: string,
+): Promise<number> {
+  const isRemoved = await removeModel(configFolder, name).then(
+    () => true,
+    (error: unknown) => errorCode(error) !== 'ENOENT' && refuseChange(error),
+  )
   if (!isRemoved) {
-    const added = [...listAdded(ctx.configFolder).values()]
+    const added = [...listAdded(configFolder).values()]
     const names = added.flatMap((document) => (typeof document === 'object' ? [document.name] : []))
     throw usageError(
       `${shortened(printable(name), 200)} is not an added model.${didYouMean(name, names)}`,
@@ -200,22 +200,16 @@ async function removeCommand(ctx: Context, name: string): Promise<number> {
     )
   }
   report(ctx, name, 'removed')
-  return 0
+  return EXIT.ok
 }
 
-/** Returns false if the file to change does not exist. Throws `usage` if the config folder cannot be written. */
-async function changing(change: () => Promise<void>): Promise<boolean> {
-  try {
-    await change()
-    return true
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return false
-    if (!isSystemError(error)) throw error
-    throw usageError(`Cannot write ${describeError(error)}.`, 'To use another folder, set RUSHES_CONFIG_DIR.')
-  }
+/** Throws `usage` for a config folder that cannot be written. */
+function refuseChange(error: unknown): never {
+  if (!isSystemError(error)) throw error
+  throw usageError(`Cannot write ${describeError(error)}.`, 'To use another folder, set RUSHES_CONFIG_DIR.')
 }
 
-function report({ out }: Context, name: string, result: 'added' | 'replaced' | 'removed'): void {
+function report({ out }: Terminal, name: string, result: 'added' | 'replaced' | 'removed'): void {
   if (out.mode.json) out.json({ model: name, result })
   else out.note(`${result.charAt(0).toUpperCase()}${result.slice(1)} ${name}.`)
 }

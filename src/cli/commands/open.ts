@@ -12,26 +12,30 @@ import { isHttpUrl } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder } from '../runs/find-files.js'
-import { flagsToReach, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
-import { addRunId, type NamedRun, namedRun } from '../runs/run-selection.js'
+import { flagsToReach, nameOfRun } from '../runs/journal-rows.js'
+import { addRunId, selectRun } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 
-export function register(command: Command, { run }: CommandEnvironment): void {
-  addRunId(command).action((name: string | undefined, { last }: { last?: boolean }) =>
-    run(command, (ctx) => openCommand(ctx, namedRun(name, last))),
-  )
+export function register(command: Command, { act }: CommandEnvironment): void {
+  act(addRunId(command), openCommand)
 }
 
 /** Opens each result of the run. */
-async function openCommand(ctx: Context, { name }: NamedRun): Promise<number> {
+async function openCommand(
+  ctx: Context,
+  { last }: { readonly last?: boolean },
+  name?: string,
+): Promise<number> {
   const { out, parts, clock, interrupts } = ctx
   const signal = interrupts.first
-  const journal = await ctx.journal()
-  const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
-  const { files, missing } = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))(run)
-  const results = files.length > 0 ? files.map(({ path }) => path) : linksOf(run)
+  const run = await selectRun(ctx, name, last)
+  const findFiles = createFileFinder(await ctx.journal(), join(ctx.stateFolder, LOCAL_FOLDER))
+  const { files, missing } = findFiles(run)
+  // The URLs of a local run stop working when the process that printed them ends.
+  const links = run.address === LOCAL_ADDRESS ? [] : run.urls.filter(isHttpUrl)
+  const results = files.length > 0 ? files.map(({ path }) => path) : links
   if (results.length === 0) throw await withoutFile(ctx, run)
   if (missing > 0) out.warn(`${nameOfRun(run)}: ${plural(missing, 'file')} moved, changed or deleted.`)
   for (const result of results) {
@@ -49,10 +53,6 @@ async function openCommand(ctx: Context, { name }: NamedRun): Promise<number> {
   return EXIT.ok
 }
 
-/** The URLs of a local run stop working when the process that printed them ends. */
-const linksOf = ({ address, urls }: JournalRun): readonly string[] =>
-  address === LOCAL_ADDRESS ? [] : urls.filter(isHttpUrl)
-
 /** Returns the error for a run without a file on this machine and without a URL. It names the next command. */
 async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> {
   const { id, phase, status } = run
@@ -62,13 +62,11 @@ async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> 
     return new RushesError(phase === 'failed' ? 'run_failed' : 'submission_unknown', message, {
       hint: `See it with \`rushes show ${name}\`.`,
     })
-  const words = [
-    phase === 'succeeded' ? 'download' : 'wait -d',
-    ...(await flagsToReach(ctx, run)),
-    quoteWord(name),
-  ]
-  const hint = `Download it with \`rushes ${words.join(' ')}\`.`
-  return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, { hint })
+  const command = phase === 'succeeded' ? 'download' : 'wait -d'
+  const words = [command, ...(await flagsToReach(ctx, run)), quoteWord(name)]
+  return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, {
+    hint: `Download it with \`rushes ${words.join(' ')}\`.`,
+  })
 }
 
 /**

@@ -13,7 +13,6 @@ import { flagsOf, modelOptions, parametersGiven } from '../flags/model-flags.js'
 import { type CreateFlags, MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
 import { wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
-import { unknownFlag, usageOf } from '../help/usage-errors.js'
 import type { CreateRunsOptions } from '../runs/create-runs.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { modelFor, wrongKind } from '../settings/required-settings.js'
@@ -41,15 +40,13 @@ export function register(command: Command, environment: CommandEnvironment): voi
     .command('model')
     .description('Create a run of any other model; its input comes from --input')
     .argument('<provider/name>', 'Identifier published for the model')
-    .addOption(new Option(...INPUT))
-  addRunOptions(other)
-  other.action((model: string, flags: RunFlags) =>
-    environment.run(other, (ctx) =>
-      runCommand(
-        ctx,
-        { kind: undefined, model, input: flags.input, prompt: { words: [] }, parameters: {} },
-        flags,
-      ),
+    .option(...INPUT)
+  for (const option of [...deliveryOptions(), ...runOptions()]) other.addOption(option)
+  environment.act(other, (ctx, flags: RunFlags, model: string) =>
+    runCommand(
+      ctx,
+      { kind: undefined, model, input: flags.input, prompt: { words: [] }, parameters: {} },
+      flags,
     ),
   )
 }
@@ -61,43 +58,37 @@ type ParsedLine = ReturnType<Command['parseOptions']>
  * The flags of a model follow from its document, which is known only when the settings are read. So commander collects them
  * as unknown ones, and they are read then.
  */
-function registerKind(parent: Command, kind: Kind, { run }: CommandEnvironment): void {
-  const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Model options:')
+function registerKind(parent: Command, kind: Kind, { act }: CommandEnvironment): void {
   const command = parent
     .command(kind)
     .description(builtInSchema(kind).description)
     .argument('[prompt...]')
     .allowUnknownOption()
     .helpOption(false)
+    .optionsGroup('Model options:')
     // A prompt stays text, also one that looks like a flag.
-    .addOption(option('--prompt <text>', '').hideHelp())
-    .addOption(option('--model <provider/name>', 'Model to use (default: the setting of the kind)'))
-    .addOption(option('--prompt-file <path>', 'Read the prompt from a file; - is standard input'))
-    .addOption(option(...INPUT))
-    .addOption(new Option('-h, --help', 'Print this help').helpGroup(GLOBAL_OPTIONS))
-  addRunOptions(command)
+    .addOption(new Option('--prompt <text>').hideHelp())
+    .option('--model <provider/name>', 'Model to use (default: the setting of the kind)')
+    .option('--prompt-file <path>', 'Read the prompt from a file; - is standard input')
+    .option(...INPUT)
+    .optionsGroup(GLOBAL_OPTIONS)
+    .option('-h, --help', 'Print this help')
+  for (const option of [...deliveryOptions(), ...runOptions()]) command.addOption(option)
   let line: ParsedLine = { operands: [], unknown: [] }
   command.parseOptions = (words) => {
     line = Command.prototype.parseOptions.call(command, words)
     return line
   }
   showFlagsOf(command, builtInSchema(kind))
-  command.action((_, flags: RunFlags) =>
-    flags.help
-      ? run(command, (ctx) => printHelp(ctx, command, kind, flags.model), { createsProfile: true })
-      : run(command, async (ctx) => {
-          const models = await ctx.models()
-          const read = async () =>
-            readModelFlags(command, line, kind, await findModel(ctx, kind, flags.model))
-          const { words, parameters } = await models.checked(read)
-          const { model, input, prompt, promptFile } = flags
-          return runCommand(
-            ctx,
-            { kind, model, input, prompt: { words, prompt, promptFile }, parameters },
-            flags,
-          )
-        }),
-  )
+  act(command, async (ctx, flags: RunFlags) => {
+    const { model, input, prompt, promptFile } = flags
+    if (flags.help) return printHelp(ctx, command, kind, model)
+    const models = await ctx.models()
+    const { words, parameters } = await models.checked(async () =>
+      readModelFlags(command, line, kind, await findModel(ctx, kind, model)),
+    )
+    return runCommand(ctx, { kind, model, input, prompt: { words, prompt, promptFile }, parameters }, flags)
+  })
 }
 
 /** The help, the completion and the suggestions show the flags of this model. */
@@ -118,35 +109,36 @@ interface ModelOfLine {
 
 /** Throws `usage` for a model of another kind. */
 async function findModel(ctx: Context, kind: Kind, typed: string | undefined): Promise<ModelOfLine> {
-  const models = await ctx.models()
   const name = typed ?? (await modelFor(ctx, kind))
-  const document = name === undefined ? undefined : models.find(name)
+  const document = name === undefined ? undefined : (await ctx.models()).find(name)
   if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, typed !== undefined)
   return { name, document }
 }
 
 /** Throws `usage` for a flag or value that the model does not have. */
-function readModelFlags(
+async function readModelFlags(
   command: Command,
   { operands, unknown }: ParsedLine,
   kind: Kind,
   { name, document }: ModelOfLine,
-): { readonly words: readonly string[]; readonly parameters: RequestOptions['parameters'] } {
+): Promise<{ readonly words: readonly string[]; readonly parameters: RequestOptions['parameters'] }> {
   const schema = document?.input ?? builtInSchema(kind)
   showFlagsOf(command, schema)
-  const reader = new Command(kind).exitOverride()
+  const reader = new Command(kind).exitOverride().configureOutput({ writeErr: () => {} })
   for (const option of modelOptions(schema)) reader.addOption(option)
   let line: ParsedLine
   try {
     line = reader.parseOptions([...unknown])
   } catch (error) {
-    throw error instanceof CommanderError ? usageOf(error, command) : error
+    if (!(error instanceof CommanderError)) throw error
+    const { usageOf } = await import('../help/usage-errors.js')
+    throw usageOf(error, command)
   }
   const [flag] = line.unknown
   if (flag !== undefined) {
-    const named =
-      name === undefined || !isModelName(name) ? undefined : { name, isKnown: document !== undefined }
-    throw unknownFlag(flag, command, named)
+    const { unknownFlag } = await import('../help/usage-errors.js')
+    const isNamed = name !== undefined && isModelName(name)
+    throw unknownFlag(flag, command, isNamed ? { name, isKnown: document !== undefined } : undefined)
   }
   return {
     words: [...operands, ...line.operands],
@@ -161,13 +153,14 @@ async function printHelp(
   kind: Kind,
   typed: string | undefined,
 ): Promise<number> {
+  const unknown: ModelOfLine = { name: typed, document: undefined }
   const { document } =
-    ctx.globals.engine === undefined
-      ? await findModel(ctx, kind, typed).catch((error: unknown) => {
+    ctx.globals.engine !== undefined
+      ? unknown
+      : await findModel(ctx, kind, typed).catch((error: unknown) => {
           if (typed !== undefined) throw error
-          return { document: undefined }
+          return unknown
         })
-      : { document: undefined }
   if (document !== undefined) {
     command.description(describeModel(document))
     showFlagsOf(command, document.input)
@@ -177,10 +170,6 @@ async function printHelp(
     )
   command.outputHelp()
   return EXIT.ok
-}
-
-function addRunOptions(command: Command): void {
-  for (const option of [...deliveryOptions(), ...runOptions()]) command.addOption(option)
 }
 
 /** Describes a model for its help. Names the parameters without a flag. */
@@ -200,7 +189,8 @@ export async function runCommand(
   flags: CreateFlags,
   session: SessionOptions = {},
 ): Promise<number> {
-  const { wait, dryRun: isDryRun = false, yes = false } = flags
+  const { out, globals } = ctx
+  const { wait } = flags
   const count = wholeNumber(flags.count, '--count', 1, MAX_RUNS)
   if (requested.kind === undefined && requested.input === undefined)
     throw usageError(
@@ -216,71 +206,62 @@ export async function runCommand(
   const labels = labelsOf(flags.label)
   // Loaded here because the help does not need it.
   const { buildRequest } = await import('../runs/request.js')
-  const [{ openCostLimit }, { inCurrency }] = await Promise.all([
-    import('../models/cost-limit.js'),
-    import('../models/prices.js'),
-  ])
+  const { openCostLimit } = await import('../models/cost-limit.js')
+  const { inCurrency } = await import('../models/prices.js')
   const limit = session.limit ?? (await openCostLimit(ctx, { flag: flags.maxCost }))
   const { prices } = limit
   const request = await buildRequest(ctx, requested)
-  const { model, body } = request
-  const estimate = () => prices.estimate(request)
+  const { model, body, kind } = request
+  // Called again after the check of the limit, which may ask the service for its prices.
   const sum = () => prices.sum([request], count)
   const estimateText = (end = '') =>
-    estimate() === undefined
+    prices.estimate(request) === undefined
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
       : `Estimate: ${amountText(sum().millionths, prices.currency)}${end}.`
-  if (isDryRun) {
-    const refusal = await limit.check(sum).then(
-      () => undefined,
-      (error: unknown) => error,
-    )
-    await dryRun(ctx, request, { count, estimate: estimate() })
-    const why = ctx.globals.local && estimate()?.millionths === 0 ? ', because local runs are free' : ''
-    ctx.out.note(estimateText(` for ${plural(count, 'run')}${why}`))
+  if (flags.dryRun === true) {
+    let refusal: unknown
+    await limit.check(sum).catch((error: unknown) => {
+      refusal = error
+    })
+    const estimate = prices.estimate(request)
+    dryRun(ctx, request, count, estimate)
+    const why = globals.local && estimate?.millionths === 0 ? ', because local runs are free' : ''
+    out.note(estimateText(` for ${plural(count, 'run')}${why}`))
     if (refusal !== undefined) throw refusal
-    return 0
+    return EXIT.ok
   }
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
   if (wait) {
     const { checkTarget } = await import('../runs/check-target.js')
-    checkTarget(delivery, { runs: count, kind: request.kind })
+    checkTarget(delivery, { runs: count, kind })
   }
   await limit.check(sum)
-  if (count > MAX_UNASKED_RUNS && !yes) {
+  if (count > MAX_UNASKED_RUNS && flags.yes !== true) {
     const { confirm } = await import('../terminal/confirm.js')
     // Asks only on a terminal: a script that requests many runs does so on purpose.
     const answer = await confirm(ctx, `Create ${count} runs of ${model}? ${estimateText()}`)
     if (answer === 'no') {
-      ctx.out.note('No run was created. --yes skips this question.')
+      out.note('No run was created. --yes skips this question.')
       return EXIT.usage
     }
-    if (answer === 'not asked') ctx.out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
+    if (answer === 'not asked') out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
   }
   const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')
+  const { input, media } = request
   return createRuns(ctx, {
     ...session,
-    connection,
-    delivery,
-    count,
-    kind: request.kind,
-    model,
-    input: request.input,
-    media: request.media,
-    body,
-    wait,
-    labels,
-    limit,
+    ...{ connection, delivery, count, kind, model, input, media, body, wait, labels, limit },
   })
 }
 
 /** Prints the request bodies. `estimate`: of one run. */
-async function dryRun(
+function dryRun(
   { out }: Context,
   { model, input, missing }: RunRequest,
-  { count, estimate }: { readonly count: number; readonly estimate: RunEstimate | undefined },
-): Promise<void> {
+  count: number,
+  estimate: RunEstimate | undefined,
+): void {
   if (model === undefined)
     throw usageError(
       `Not set: ${missing.map(({ text }) => text).join(', ')}.`,

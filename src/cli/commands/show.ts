@@ -1,39 +1,31 @@
 /** `rushes show`: prints the details of a run from the journal. It sends no requests. */
 import { join } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { flagsToReach, isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { flagsToReach, isOnDisk, nameOfRun } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
-import { addRunId, type NamedRun, namedRun } from '../runs/run-selection.js'
+import { addRunId, selectRun } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { listJson } from '../terminal/run-json.js'
-
-export interface ShowOptions extends NamedRun {
-  /** Whether to draw the downloaded files. */
-  readonly show?: boolean | undefined
-}
+import { printTable } from '../terminal/table.js'
 
 interface ShowFlags {
   readonly last?: boolean
   readonly show?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment): void {
-  addRunId(command)
-    .addOption(new Option(...SHOW))
-    .action((name: string | undefined, { last, show }: ShowFlags) =>
-      run(command, (ctx) => showCommand(ctx, { ...namedRun(name, last), show })),
-    )
+export function register(command: Command, { act }: CommandEnvironment): void {
+  act(addRunId(command).option(...SHOW), showCommand)
 }
 
-export async function showCommand(ctx: Context, { name, show = false }: ShowOptions): Promise<number> {
+export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?: string): Promise<number> {
   const { out, clock } = ctx
   const journal = await ctx.journal()
-  const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
+  const run = await selectRun(ctx, name, last)
   const files = journal.filesOf(run)
   if (out.mode.json) {
     out.json(listJson(run, files))
@@ -46,13 +38,12 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
   )
   const sizeOf = (path: string) => sizes.get(path)
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
-  const { printTable } = await import('../terminal/table.js')
-  printTable(out, [], rows)
+  await printTable(out, [], rows)
   if (run.phase === 'running')
     out.note(
       `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,
     )
-  if (show) await drawFiles(ctx, run, journal)
+  if (show === true) await drawFiles(ctx, run, journal)
   return EXIT.ok
 }
 
@@ -60,8 +51,7 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
 async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
   const { openPictures } = await import('../runs/pictures.js')
   const { createFileFinder } = await import('../runs/find-files.js')
-  const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
-  const { files, missing } = findFiles(run)
+  const { files, missing } = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))(run)
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
   for (const { path, content_type = `${run.kind}/*` } of files) await pictures?.draw({ path, content_type })
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return

@@ -4,35 +4,28 @@ import { EXIT } from '../../errors.js'
 import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from '../../journal/index.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { amountOf, amountText, decimalText } from '../../protocol/price.js'
-import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelFilter } from '../flags/labels.js'
 import { choiceOption } from '../flags/values.js'
 import { type FilterOptions, filterOf, hereOption, sinceOption } from '../runs/run-selection.js'
-import { printList, printTable } from '../terminal/table.js'
+import { printList } from '../terminal/table.js'
 
-interface SpendOptions extends Pick<FilterOptions, 'since' | 'label' | 'here'> {
+interface SpendFlags extends Pick<FilterOptions, 'since' | 'label' | 'here'> {
   readonly by: SpendGrouping
 }
 
-export function register(command: Command, { run }: CommandEnvironment): void {
-  command
-    .addOption(sinceOption())
-    .addOption(
-      choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS).default(
-        DEFAULTS.spendGrouping,
-      ),
-    )
-    .addOption(labelFilter())
-    .addOption(hereOption())
-    .action((flags: SpendOptions) => run(command, (ctx) => spendCommand(ctx, flags)))
+export function register(command: Command, { act }: CommandEnvironment): void {
+  const by = choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS)
+  for (const option of [sinceOption(), by.default(DEFAULTS.spendGrouping), labelFilter(), hereOption()])
+    command.addOption(option)
+  act(command, spendCommand)
 }
 
 interface SpendRow extends SpendSum {
   readonly group: SpendGrouping | 'total'
 }
 
-async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Promise<number> {
+async function spendCommand(ctx: Context, { by, ...filter }: SpendFlags): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
   const { groups, total } = journal.spend(await filterOf(ctx, { ...filter, limit: '0' }), by)
@@ -40,34 +33,33 @@ async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Prom
     ...groups.map((sum) => ({ group: by, ...sum })),
     ...total.map((sum) => ({ group: 'total' as const, ...sum })),
   ]
-  if (out.mode.json || !out.stdoutIsTerminal)
-    printList(out, rows, { header: [], cells: cellsOf, json: jsonOf })
-  else if (groups.length === 0) out.note('No runs found.')
-  else {
-    printTable(out, [by.toUpperCase(), ...HEADER], rows.map(terminalCells))
+  const isTable = out.stdoutIsTerminal && !out.mode.json
+  if (isTable && groups.length === 0) out.note('No runs found.')
+  else
+    await printList(out, rows, {
+      header: [by, 'runs', 'no price', ...SPEND_OUTCOMES].map((each) => each.toUpperCase()),
+      cells: out.stdoutIsTerminal ? terminalCells : cellsOf,
+      json: jsonOf,
+    })
+  if (isTable && groups.length > 0)
     out.note(
       'These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.',
     )
-  }
   return EXIT.ok
 }
 
 /** Cells: model, day, label or total; its name; runs, runs without a price, currency, and the amounts by outcome. */
-const cellsOf = ({ group, name = '', runs, withoutPrice, currency, amounts }: SpendRow): readonly string[] =>
-  [
-    ...[group, name, String(runs), String(withoutPrice), currency ?? ''],
-    ...SPEND_OUTCOMES.map((each) => (currency === undefined ? '' : decimalText(amounts[each]))),
-  ].map(printable)
+const cellsOf = ({ group, name = '', runs, withoutPrice, currency, amounts }: SpendRow) => [
+  ...[group, name, runs, withoutPrice, currency ?? ''],
+  ...SPEND_OUTCOMES.map((each) => (currency === undefined ? '' : decimalText(amounts[each]))),
+]
 
-const HEADER = ['runs', 'no price', ...SPEND_OUTCOMES].map((each) => each.toUpperCase())
-
-const terminalCells = ({ group, name, runs, withoutPrice, currency, amounts }: SpendRow): readonly string[] =>
-  [
-    ...[group === 'total' ? group : (name ?? 'without a label'), String(runs), String(withoutPrice || '-')],
-    ...SPEND_OUTCOMES.map((each, at) =>
-      currency === undefined || (at > 0 && amounts[each] === 0n) ? '-' : amountText(amounts[each], currency),
-    ),
-  ].map(printable)
+const terminalCells = ({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) => [
+  ...[group === 'total' ? group : (name ?? 'without a label'), runs, withoutPrice || '-'],
+  ...SPEND_OUTCOMES.map((each, at) =>
+    currency === undefined || (at > 0 && amounts[each] === 0n) ? '-' : amountText(amounts[each], currency),
+  ),
+]
 
 function jsonOf({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) {
   const inJson = (amount: bigint) => (currency === undefined ? null : amountOf(Number(amount)))

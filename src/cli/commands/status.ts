@@ -1,5 +1,5 @@
 /** `rushes status`: shows the current status of runs. */
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { endErrorOf } from '../../client/run-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
@@ -12,22 +12,27 @@ import type { CommandEnvironment, Connection, ConnectOptions, Context } from '..
 import { exitCodeOf } from '../process/exit.js'
 import { ErrorGroups } from '../runs/error-groups.js'
 import { isOnDisk } from '../runs/journal-rows.js'
-import { InOrder } from '../runs/print-run.js'
 import { statusCells } from '../runs/run-cells.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { tabRow } from '../terminal/format.js'
-import { type RunRecord, runJson } from '../terminal/run-json.js'
+import { runJson } from '../terminal/run-json.js'
+import { printTable } from '../terminal/table.js'
 
-interface StatusOptions extends RunChoice {
-  readonly exitStatus: boolean
+interface StatusFlags extends Omit<RunChoice, 'ids'> {
+  readonly exitStatus?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment): void {
-  addRunIds(command)
-    .addOption(new Option('--exit-status', 'Exit with 10 if a run has failed'))
-    .action((ids: string[], { last, exitStatus = false }: { last?: boolean; exitStatus?: boolean }) =>
-      run(command, (ctx) => statusCommand(ctx, { ids, last, exitStatus })),
-    )
+export function register(command: Command, { act }: CommandEnvironment): void {
+  act(addRunIds(command).option('--exit-status', 'Exit with 10 if a run has failed'), statusCommand)
+}
+
+async function statusCommand(ctx: Context, flags: StatusFlags, words: readonly string[]): Promise<number> {
+  const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
+  const { errors, states } = await showRuns(service, ids, ({ client, journal, address }, id) =>
+    client.get(id, ctx.interrupts.first, (state) => journal.status(address, { state })),
+  )
+  const hasFailed = flags.exitStatus === true && states.some(({ phase }) => phase === 'failed')
+  return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
 
 export interface StatusSource extends Connection {
@@ -35,21 +40,6 @@ export interface StatusSource extends Connection {
   readonly journal: Journal
   /** Returns the row of a run. Undefined if it has none, or if the journal cannot be read. */
   find(id: string): JournalRun | undefined
-}
-
-interface StatusRow {
-  readonly record: RunRecord
-  readonly cells: readonly string[]
-}
-
-/** Shows the status of each run. */
-export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
-  const { ctx: session, ids } = await selectRuns(ctx, options)
-  const ask = ({ client, journal, address }: StatusSource, id: string) =>
-    client.get(id, ctx.interrupts.first, (state) => journal.status(address, { state }))
-  const { errors, states } = await showRuns(session, ids, ask)
-  const hasFailed = options.exitStatus && states.some(({ phase }) => phase === 'failed')
-  return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
 
 interface ShowRunsOptions extends ConnectOptions {
@@ -62,86 +52,77 @@ export async function showRuns(
   ctx: Context,
   ids: readonly string[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
-  options: ShowRunsOptions = {},
+  { check, ...needs }: ShowRunsOptions = {},
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
   if (ids.length === 0) return { errors: [], states: [] }
-  const service = await serviceOf(ctx, options)
-  for (const id of ids) await options.check?.(service, id)
-  const errors: RushesError[] = []
-  const groups = new ErrorGroups()
-  const rows: (readonly string[])[] = []
-  const printRow = ({ record, cells }: StatusRow) => {
-    if (out.mode.json) out.json(runJson(record))
-    // The columns of a table are aligned only after all rows are known.
-    else if (out.stdoutIsTerminal) rows.push(cells)
-    else out.line(tabRow(cells))
-  }
-  const print = (item: StatusRow | RushesError) => {
-    if (!(item instanceof RushesError)) printRow(item)
-    const error = item instanceof RushesError ? item : item.record.error
-    // That a run failed is an answer, and an error only with `--exit-status`.
-    if (error === undefined || error.code === 'run_failed') return
-    errors.push(error)
-    if (groups.add(error)) out.error(error)
-  }
-  const turns = new InOrder<StatusRow | RushesError>()
-  const settle = (index: number, item: StatusRow | RushesError) => {
-    for (const each of turns.add(index, item)) print(each)
-  }
-  const states: RunState[] = []
+  const connection = await ctx.connect(needs)
+  const journal = await ctx.openJournal()
+  const address = await ctx.address()
+  const find = (id: string) => journal.tryRead(() => journal.find(address, id))
+  const service: StatusSource = { ...connection, address, journal, find }
+  for (const id of ids) await check?.(service, id)
   // Limits the requests in flight to the rate limit. More would only wait for a slot, and each would need its own abort
   // handling.
   const inFlight = createSlots(RUNS_LIMIT.requests)
-  const show = (id: string, index: number) =>
-    inFlight.use(async () => {
+  const answers = ids.map((id) =>
+    inFlight.use(async (): Promise<RunState | RushesError | Interruption> => {
       try {
         const state = await ask(service, id)
-        service.journal.status(service.address, { state })
-        states.push(state)
-        settle(index, await statusRowOf(state, service, out.stdoutIsTerminal))
+        journal.status(address, { state })
+        return state
       } catch (thrown) {
-        if (thrown instanceof Interruption) throw thrown
+        if (thrown instanceof Interruption) return thrown
         const error = asRushesError(thrown).with({ runId: id })
-        if (error.code === 'run_not_found') service.journal.notFound(service.address, id, error)
-        settle(index, error)
+        if (error.code === 'run_not_found') journal.notFound(address, id, error)
+        return error
       }
-    })
-  await Promise.all(ids.map(show))
-  if (rows.length > 0) {
-    const { printTable } = await import('../terminal/table.js')
-    printTable(out, [], rows)
+    }),
+  )
+  const states: RunState[] = []
+  const errors: RushesError[] = []
+  const groups = new ErrorGroups()
+  const rows: (readonly string[])[] = []
+  for (const waiting of answers) {
+    const answer = await waiting
+    if (answer instanceof Interruption) throw answer
+    let error = answer instanceof RushesError ? answer : endErrorOf(answer, ctx.globals.local)
+    if (!(answer instanceof RushesError)) {
+      states.push(answer)
+      await printState(ctx, service, answer, { error, rows })
+      // That a run failed is an answer, and an error only with `--exit-status`.
+      if (error?.code === 'run_failed') error = undefined
+    }
+    if (error === undefined) continue
+    errors.push(error)
+    if (groups.add(error)) out.error(error)
   }
+  await printTable(out, [], rows)
   for (const error of groups.repeated()) out.error(error)
   return { errors, states }
 }
 
-async function serviceOf(ctx: Context, options: ConnectOptions): Promise<StatusSource> {
-  const connection = await ctx.connect(options)
-  const journal = await ctx.openJournal()
-  const address = await ctx.address()
-  const find = (id: string) => journal.tryRead(() => journal.find(address, id))
-  return { ...connection, address, journal, find }
-}
-
 /**
  * Shows the files of the run that are on the disk: on a terminal, and for a local run, whose URLs stop working when this
- * process ends.
+ * process ends. On a terminal the row is added to `rows`, because columns are aligned only after all are known.
  */
-async function statusRowOf(
-  state: RunState,
+async function printState(
+  { out }: Context,
   { journal, find, localFiles }: StatusSource,
-  isTerminal: boolean,
-): Promise<StatusRow> {
+  state: RunState,
+  { error, rows }: { readonly error: RushesError | undefined; readonly rows: (readonly string[])[] },
+): Promise<void> {
   const { id, service, urls } = state
   const row = find(id)
   const { kind, model, createdAt, elapsedMs } = knownRun(id, row)
   const downloaded = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
-  const isLocal = localFiles !== undefined
-  const files = isLocal && downloaded.length === 0 ? await localFiles(urls) : downloaded
-  const showsFiles = isLocal || (isTerminal && files.length > 0)
-  const locations = showsFiles ? files.map(({ path }) => path) : urls
-  const error = endErrorOf(state, isLocal)
-  const details = { files, error, createdAt, finishedAt: undefined, elapsedMs }
-  return { record: { id, kind, model, state, service, ...details }, cells: statusCells(state, locations) }
+  const files = downloaded.length === 0 ? ((await localFiles?.(urls)) ?? []) : downloaded
+  const showsFiles = localFiles !== undefined || (out.stdoutIsTerminal && files.length > 0)
+  const cells = statusCells(state, showsFiles ? files.map(({ path }) => path) : urls)
+  if (out.mode.json)
+    out.json(
+      runJson({ id, kind, model, state, service, files, error, createdAt, finishedAt: undefined, elapsedMs }),
+    )
+  else if (out.stdoutIsTerminal) rows.push(cells)
+  else out.line(tabRow(cells))
 }

@@ -7,31 +7,27 @@ import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 
 type RevisitFlags = Omit<RunChoice, 'ids'> & DeliveryOptions
 
-export function register(command: Command, { run }: CommandEnvironment): void {
+export function register(command: Command, { act }: CommandEnvironment): void {
   addRunIds(command, { hasAll: true })
   for (const option of deliveryOptions()) command.addOption(option)
-  command.action((ids: string[], flags: RevisitFlags) =>
-    run(command, (ctx) => revisitCommand(ctx, { ...flags, all: flags.all === true, ids }, flags)),
-  )
+  act(command, (ctx, flags: RevisitFlags, ids: string[]) => revisitCommand(ctx, flags, ids, false))
 }
 
-export function registerDownload(command: Command, { run }: CommandEnvironment): void {
+export function registerDownload(command: Command, { act }: CommandEnvironment): void {
   addRunIds(command)
   const timeout = timeoutOption('How long to wait for a run that is not finished', 'no waiting')
   for (const option of deliveryOptions(timeout)) command.addOption(option)
-  command.action((ids: string[], flags: RevisitFlags) =>
-    run(command, (ctx) => revisitCommand(ctx, { ids, last: flags.last }, flags, true)),
-  )
+  act(command, (ctx, flags: RevisitFlags, ids: string[]) => revisitCommand(ctx, flags, ids, true))
 }
 
 async function revisitCommand(
   ctx: Context,
-  choice: RunChoice,
-  flags: DeliveryOptions,
-  isDownload = false,
+  flags: RevisitFlags,
+  words: readonly string[],
+  isDownload: boolean,
 ): Promise<number> {
-  const { ctx: service, ids } = await selectRuns(ctx, choice)
+  const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
   if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  return revisit(service, ids, flags, { isDownload, isLast: choice.last })
+  return revisit(service, ids, flags, { isDownload, isLast: flags.last })
 }

@@ -15,7 +15,7 @@ import type { Engine } from '../../service/engines/engine.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
 import type { ConfigFile } from '../settings/config-file.js'
-import type { RunHome, Settings, SettingsOptions } from '../settings/settings.js'
+import type { Settings, SettingsOptions } from '../settings/settings.js'
 import type { Terminal } from '../terminal/output.js'
 
 /** Parts that tests can replace. */
@@ -56,12 +56,12 @@ export interface Session extends Settings {
   models(): Promise<KnownModels>
   /** Connects once. */
   connect(options?: ConnectOptions): Promise<Connection>
-  /** Creates a client for a URL and a key that are not in the settings. */
-  clientFor(baseUrl: string, apiKey: string): Promise<ApiClient>
+  /** Opens the session of the same service with another API key. */
+  withKey(apiKey: string): Context
   /** Remaining time in ms that requests are held back after a 429. Returns 0 when they are not held back. */
   rateLimitedForMs(): number
-  /** Opens the session of a run's service. Undefined in a session of `rushes mcp`, which speaks with one service. */
-  readonly sessionOf: ((home: RunHome) => Context) | undefined
+  /** Opens a session of the local service. Undefined in a session of `rushes mcp`, which speaks with one service. */
+  readonly localSession: (() => Context) | undefined
 }
 
 export interface Context extends App, Session {}
@@ -91,7 +91,7 @@ export interface ConnectOptions {
 }
 
 /** Options of a command for its settings. */
-export type CommandNeeds = Omit<SettingsOptions, 'globals' | 'home'>
+export type CommandNeeds = Omit<SettingsOptions, 'globals' | 'apiKey'>
 
 /** Passed to a command's `register`, together with its commander object. */
 export interface CommandEnvironment {
@@ -101,6 +101,10 @@ export interface CommandEnvironment {
   columns?(): number | undefined
   /** Returns the program with the flags of every command. */
   program(): Promise<Command>
-  /** Runs `work` with a context and stores the exit code. */
-  run(command: Command, work: (ctx: Context) => Promise<number>, needs?: CommandNeeds): Promise<void>
+  /** Makes `work` the action of a command: it gets the flags and the arguments of the line, and returns the exit code. */
+  act<Flags extends object, Words extends readonly unknown[]>(
+    command: Command,
+    work: (ctx: Context, flags: Flags, ...words: Words) => Promise<number>,
+    needs?: CommandNeeds,
+  ): void
 }

@@ -65,7 +65,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
     return openLineEngine(app, globals.engine)
   })
 
-  async function clientFor(baseUrl: string, apiKey: string, fetch = app.fetch): Promise<ApiClient> {
+  async function clientFor(baseUrl: string, apiKey: string, fetch: Fetch): Promise<ApiClient> {
     const { clock, out, stateFolder: folder } = app
     const { ApiClient } = await import('../../client/index.js')
     // All processes with this key share its rate limit. Only this process has the key of its local service.
@@ -80,7 +80,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
     const failureStatuses = settings.setting('failureStatuses')?.split(',') ?? []
     return new ApiClient({
       ...{ baseUrl, apiKey, limiter, clock },
-      fetch: await fetch(),
+      fetch,
       failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),
       runIdField: settings.setting('runIdField'),
       trace: out.mode.debug ? out.debug : undefined,
@@ -92,12 +92,13 @@ export function openSession(app: App, options: SettingsOptions): Context {
       const { openLocalService } = await import('./local-service.js')
       const engine = await lineEngine()
       const { url, apiKey, ...local } = await openLocalService(app, settings, { render, engine })
-      return { ...local, client: await clientFor(url, apiKey, async () => local.fetch) }
+      return { ...local, client: await clientFor(url, apiKey, local.fetch) }
     }
     const address = await settings.findAddress()
     const apiKey = address && (await settings.findApiKey())
     if (address === undefined || apiKey === undefined) throw await settings.missingError([])
-    return { client: await clientFor(address, apiKey), fetch: await app.fetch() }
+    const fetch = await app.fetch()
+    return { client: await clientFor(address, apiKey, fetch), fetch }
   }
 
   let connection: Promise<Connection> | undefined
@@ -111,9 +112,9 @@ export function openSession(app: App, options: SettingsOptions): Context {
     ...settings,
     models: once(() => openModels(app, settings, { lineEngine, connect: connectOnce })),
     connect: connectOnce,
-    clientFor: (baseUrl, apiKey) => clientFor(baseUrl, apiKey),
+    withKey: (apiKey) => openSession(app, { ...options, apiKey }),
     rateLimitedForMs: () => limiter?.heldBackMs() ?? 0,
-    sessionOf: (home) => openSession(app, { ...options, home }),
+    localSession: () => openSession(app, { ...options, globals: { ...options.globals, local: true } }),
   }
 }
 

@@ -3,30 +3,28 @@
  * send at most two requests, which cost nothing. A check that throws has failed.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { networkError } from '../../client/requests.js'
 import { RushesError, usageError } from '../../errors.js'
 import { inspectDatabase, sizeOfDatabase } from '../../host/database.js'
 import { nearestFolder, reasonUnwritable } from '../../host/directories.js'
 import { isPosix } from '../../host/file-system.js'
-import { findProxy, HttpFailure, isLoopback } from '../../host/http.js'
+import { HttpFailure } from '../../host/http.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
-import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
-import { JOURNAL_MIGRATIONS } from '../../journal/rows.js'
+import { describeError, isBusy } from '../../host/system-error.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
-import type { Env } from '../process/io.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
 import { LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 
 /** What one check found, or one of several things that it looked at. */
-export interface Part {
+interface Part {
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly message: string
   /** What the user can do to fix the problem. */
@@ -39,19 +37,18 @@ export interface Finding extends Part {
   readonly check: string
 }
 
-export const ok = (message: string, advice?: string): Part => ({ status: 'ok', message, advice })
+const ok = (message: string, advice?: string): Part => ({ status: 'ok', message, advice })
 
-export const warning = (message: string, advice?: string): Part => ({ status: 'warning', message, advice })
+const warning = (message: string, advice?: string): Part => ({ status: 'warning', message, advice })
 
 /** Runs the parts of a check. Reports the problems, or else everything that is well. Rejects only after a signal. */
 export async function check(
   name: string,
-  ...works: readonly (() => Part | readonly Part[] | Promise<Part | readonly Part[]>)[]
+  ...works: readonly (() => Part | Promise<Part>)[]
 ): Promise<Finding> {
-  const parts = await Promise.all(works.map((work) => attempt(async () => work())))
-  const all = parts.flat()
-  const problems = all.filter(({ status }) => status !== 'ok')
-  const shown = problems.length > 0 ? problems : all
+  const parts = await Promise.all(works.map(attempt))
+  const problems = parts.filter(({ status }) => status !== 'ok')
+  const shown = problems.length > 0 ? problems : parts
   const failed = problems.filter(({ status }) => status === 'failed')
   return {
     check: name,
@@ -62,7 +59,7 @@ export async function check(
   }
 }
 
-async function attempt<Parts>(work: () => Promise<Parts>): Promise<Parts | Part> {
+async function attempt(work: () => Part | Promise<Part>): Promise<Part> {
   try {
     return await work()
   } catch (thrown) {
@@ -107,21 +104,14 @@ async function* checkService(ctx: Context): AsyncGenerator<Finding> {
 const skipped = (reason: string, ...checks: readonly string[]): readonly Finding[] =>
   checks.map((check) => ({ check, status: 'skipped', message: `not checked: ${reason}` }))
 
-async function checkConfig(ctx: Context): Promise<Part> {
-  const { path } = ctx.config
-  const profile = ctx.profileName === 'default' ? '' : `, profile ${ctx.profileName}`
+function checkConfig({ config, profileName, ...ctx }: Context): Part {
+  const { path } = config
+  const profile = profileName === 'default' ? '' : `, profile ${profileName}`
   if (!existsSync(path)) return ok(`no config file (${path})${profile}`)
-  await ctx.profile()
-  const advice = `The file may contain the API key. Run \`chmod 600 ${path}\`.`
-  return checkAccess(path, advice) ?? ok(`${path}${profile}`)
-}
-
-/** Warns if other users can read the file or folder. */
-function checkAccess(path: string, advice: string): Part | undefined {
-  const mode = statSync(path).mode & 0o777
-  return isPosix && (mode & 0o077) !== 0
-    ? warning(`other users can read ${path} (mode ${mode.toString(8)})`, advice)
-    : undefined
+  ctx.profile()
+  return isPosix && (statSync(path).mode & 0o077) !== 0
+    ? warning(`other users can read ${path}`, `The file may contain the API key. Run \`chmod 600 ${path}\`.`)
+    : ok(`${path}${profile}`)
 }
 
 async function checkAddress(ctx: Context): Promise<Part> {
@@ -147,12 +137,7 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
   if (models.listedAtMs !== undefined && models.find(model)?.kind !== kind) await models.ask()
   const document = models.find(model)
   if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, false)
-  if (models.isInvalid(model))
-    return warning(
-      `${model} has an invalid model file`,
-      'Its parameters are not checked; use it with --input.',
-    )
-  return document !== undefined || models.listedAtMs === undefined
+  return document !== undefined || models.isInvalid(model) || models.listedAtMs === undefined
     ? ok(`${kind}: ${model}`)
     : warning(
         `${model} is not in the service's list of models`,
@@ -160,45 +145,21 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
       )
 }
 
-const MAX_SKEW_MS = 30_000
-
-/** What a system answers where a sandbox forbids connections. */
-const FORBIDDEN = new Set(['EPERM', 'EACCES', 'ENETUNREACH'])
-const SANDBOX = 'A sandbox may forbid network connections to this process. `--local` needs none.'
-
-/** Sends one request without the key. Any response proves the connection, and shows the service's clock. */
+/** Sends one request without the key. Any response proves the connection. */
 async function checkRequest(ctx: Context, url: URL): Promise<Part> {
-  const { clock, interrupts, env } = ctx
-  const proxy = proxyFor(url, env)
+  const { clock, interrupts } = ctx
   const startedAtMs = clock.monotonic()
   const fetch = await ctx.fetch()
   const request = { method: 'GET', url, headers: { accept: '*/*' }, signal: interrupts.first } as const
-  const response = await fetch(request).catch((error: unknown) => {
+  try {
+    const response = await fetch(request)
+    response.discard()
+  } catch (error) {
     interrupts.first.throwIfAborted()
-    if (!(error instanceof HttpFailure)) throw error
-    const found = networkError(error, url.host)
-    throw FORBIDDEN.has(error.code ?? '')
-      ? new RushesError('network', found.message, { hint: SANDBOX, cause: error })
-      : found
-  })
-  const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
-  const skewMs = Date.parse(response.header('date') ?? '') - clock.now()
-  response.discard()
-  if (Math.abs(skewMs) > MAX_SKEW_MS)
-    return warning(
-      `this machine's clock is ${Math.round(Math.abs(skewMs) / 1_000)} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`,
-      'Synchronize the clock (NTP). With a wrong clock, signed URLs fail.',
-    )
-  const how = [
-    url.protocol === 'https:' ? 'connected, valid certificate' : 'connected',
-    ...(proxy === undefined ? [] : [`through the proxy ${proxy}`]),
-  ]
-  return ok(`${how.join(', ')} (${elapsedMs} ms)`)
+    throw error instanceof HttpFailure ? networkError(error, url.host) : error
+  }
+  return ok(`connected (${Math.round(clock.monotonic() - startedAtMs)} ms)`)
 }
-
-/** The proxy for requests to this URL, without its password. Throws `usage` for an invalid one. */
-export const proxyFor = (url: URL, env: Env): string | undefined =>
-  isLoopback(url.hostname) ? undefined : findProxy(env, url.protocol)?.host
 
 /** Requests a run that cannot exist. For a valid key the service returns `run_not_found`. */
 async function checkKey(ctx: Context): Promise<Part> {
@@ -215,57 +176,37 @@ async function checkKey(ctx: Context): Promise<Part> {
   )
 }
 
-const LOW_SPACE_BYTES = 1024 ** 3
 const MIN_SPACE_BYTES = 100 * 1024 ** 2
 
 /** Checks the free space for downloads, or for the journal. */
 function checkDisk(path: string): Part {
-  try {
-    const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
-    return describeSpace(bavail * bsize, path)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    return warning(`cannot read the free space: ${describeError(error)}`)
-  }
+  const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
+  return describeSpace(bavail * bsize, path)
 }
 
 /** Throws `download_failed` if there is next to none. */
 export function describeSpace(freeBytes: number, path: string): Part {
   const free = `${formatBytes(freeBytes)} free in ${path}`
-  const advice = 'Free some space, or download to another disk with -o.'
-  if (freeBytes < MIN_SPACE_BYTES) throw new RushesError('download_failed', free, { hint: advice })
-  return freeBytes < LOW_SPACE_BYTES ? warning(free, advice) : ok(free)
+  if (freeBytes >= MIN_SPACE_BYTES) return ok(free)
+  throw new RushesError('download_failed', free, {
+    hint: 'Free some space, or download to another disk with -o.',
+  })
 }
 
-async function checkJournal(ctx: Context): Promise<readonly Part[]> {
+async function checkJournal(ctx: Context): Promise<Part> {
   const { stateFolder } = ctx
   const reason = reasonUnwritable(stateFolder)
   if (reason !== undefined)
     throw usageError(`cannot write the journal: ${reason}`, 'Set RUSHES_STATE_DIR to a writable folder.')
   const path = join(stateFolder, JOURNAL_FILE)
-  if (!existsSync(path)) return [ok('empty: no runs on this machine yet')]
-  const damaged = readdirSync(stateFolder).filter((name) => /\.damaged-[^-]+-\d+$/.test(name))
-  return [
-    checkDatabase(path) ?? (await checkRuns(ctx, path)),
-    checkAccess(stateFolder, `Run: chmod 700 ${stateFolder}`) ?? [],
-    damaged.length === 0
-      ? []
-      : warning(
-          `damaged files in ${stateFolder}: ${damaged.join(', ')}`,
-          'Delete them when you no longer need their contents.',
-        ),
-  ].flat()
+  if (!existsSync(path)) return ok('empty: no runs on this machine yet')
+  return checkDatabase(path) ?? (await checkRuns(ctx, path))
 }
 
 /** Returns undefined if the database is well. Throws `usage`, or `service_error` for a damaged one. */
 function checkDatabase(path: string): Part | undefined {
   try {
-    const { version, integrity } = inspectDatabase(path)
-    if (version > JOURNAL_MIGRATIONS.length)
-      throw usageError(
-        `${path} was written by a newer version of rushes`,
-        'Use that version, or set RUSHES_STATE_DIR to another folder.',
-      )
+    const { integrity } = inspectDatabase(path)
     if (integrity === 'ok') return undefined
     throw new RushesError('service_error', `${path} is damaged: ${integrity}`, {
       hint: 'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',

@@ -1,6 +1,6 @@
 /** Flags for the wait and for the outputs, shared by `run`, `wait` and `download`. */
 import { Option } from 'commander'
-import { parseTarget, type Target } from '../../download/file-names.js'
+import type { Target } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import { quoteWord } from '../../host/shell.js'
@@ -69,6 +69,8 @@ export async function deliveryOf(
   options: DeliveryOptions,
   { runs, isDownload = false }: DeliveryNeeds,
 ): Promise<Delivery> {
+  // Loaded here because the help does not need it.
+  const { parseTarget } = await import('../../download/file-names.js')
   const target = parseTarget(options.output, {
     download: options.download === true || ctx.globals.local || isDownload,
     isFolder,

@@ -1,176 +1,155 @@
 /** An example at the end of each help page, and further sentences at its beginning, by the full name of the command. */
 
-interface CommandHelp {
-  /** A command line that can be copied. */
-  readonly example: string
-  readonly details?: string
-}
+/** A command line that can be copied, and the sentences. */
+type CommandHelp = readonly [example: string, details?: string]
 
 export const HELP: Readonly<Record<string, CommandHelp>> = {
-  rushes: { example: 'rushes run image --local "a red fox"' },
-  'rushes run': { example: 'rushes run image "a red fox in fresh snow" -o fox.png' },
-  'rushes run image': {
-    example: 'rushes run image "at night" -i fox.png -n 4 -o "fox-{index}.{ext}"',
-  },
-  'rushes run video': { example: 'rushes run video "it runs" -i fox.png --duration 10 -o fox.mp4' },
-  'rushes run model': { example: `rushes run model acme/still-1 --input '{"prompt": "a fox"}' -d` },
-  'rushes batch': { example: 'rushes batch shots.yaml --max-runs 20' },
-  'rushes models': {
-    example: 'rushes models acme/still-2',
-    details:
-      'Without a name, lists the known models with their prices. Asks the service with --refresh, and if its ' +
+  rushes: ['rushes run image --local "a red fox"'],
+  'rushes run': ['rushes run image "a red fox in fresh snow" -o fox.png'],
+  'rushes run image': ['rushes run image "at night" -i fox.png -n 4 -o "fox-{index}.{ext}"'],
+  'rushes run video': ['rushes run video "it runs" -i fox.png --duration 10 -o fox.mp4'],
+  'rushes run model': [`rushes run model acme/still-1 --input '{"prompt": "a fox"}' -d`],
+  'rushes batch': ['rushes batch shots.yaml --max-runs 20'],
+  'rushes models': [
+    'rushes models acme/still-2',
+    'Without a name, lists the known models with their prices. Asks the service with --refresh, and if its ' +
       'list is not known or is older than a day.',
-  },
-  'rushes models add': { example: 'rushes models add still-2.yaml' },
-  'rushes models import': {
-    example: 'rushes models import fal:fal-ai/flux/dev',
-    details:
-      'Prints the path of the model file, and sets local.models if it is not set. The schemas of Replicate need ' +
+  ],
+  'rushes models add': ['rushes models add still-2.yaml'],
+  'rushes models import': [
+    'rushes models import fal:fal-ai/flux/dev',
+    'Prints the path of the model file, and sets local.models if it is not set. The schemas of Replicate need ' +
       'REPLICATE_API_TOKEN; a key is sent only to its provider. Run the model with --local.',
-  },
-  'rushes models remove': { example: 'rushes models remove acme/still-2' },
-  'rushes status': {
-    example: 'rushes status --last',
-    details:
-      'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends no requests.',
-  },
-  'rushes wait': {
-    example: 'rushes wait --last -d',
-    details:
-      'Prints output URLs, or file paths with -d or -o. To save the files of runs that have finished, use ' +
+  ],
+  'rushes models remove': ['rushes models remove acme/still-2'],
+  'rushes status': [
+    'rushes status --last',
+    'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends no requests.',
+  ],
+  'rushes wait': [
+    'rushes wait --last -d',
+    'Prints output URLs, or file paths with -d or -o. To save the files of runs that have finished, use ' +
       '`rushes download`.',
-  },
-  'rushes download': {
-    example: 'rushes download --last -o out/',
-    details:
-      'A run that is still running ends with exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
+  ],
+  'rushes download': [
+    'rushes download --last -o out/',
+    'A run that is still running ends with exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
       'wait -d`.',
-  },
-  'rushes cancel': {
-    example: 'rushes cancel --all --label draft',
-    details:
-      'Prints the status of each run. A run that has ended stays as it is. Whether a run that was being rendered is ' +
+  ],
+  'rushes cancel': [
+    'rushes cancel --all --label draft',
+    'Prints the status of each run. A run that has ended stays as it is. Whether a run that was being rendered is ' +
       'refunded depends on the service, and not every service can cancel runs.',
-  },
-  'rushes list': {
-    example: 'rushes list --status succeeded --kind image',
-    details: 'Shows the last status that this machine has seen, and sends no requests.',
-  },
-  'rushes show': {
-    example: 'rushes show --last',
-    details:
-      'Shows the prompt, model, times, files and errors that the journal of this machine has. Sends no ' +
+  ],
+  'rushes list': [
+    'rushes list --status succeeded --kind image',
+    'Shows the last status that this machine has seen, and sends no requests.',
+  ],
+  'rushes show': [
+    'rushes show --last',
+    'Shows the prompt, model, times, files and errors that the journal of this machine has. Sends no ' +
       'requests. For the current status, use `rushes status`.',
-  },
-  'rushes open': {
-    example: 'rushes open --last',
-    details:
-      'Opens the downloaded files, or the output URLs of a run without a file, in the default program.',
-  },
-  'rushes gallery': {
-    example: 'rushes gallery --kind image --since 7d -o fox/index.html',
-    details:
-      'Writes one HTML page with the downloaded pictures and videos. For a table of all runs, use `rushes list`.',
-  },
-  'rushes spend': {
-    example: 'rushes spend --since 30d --by label',
-    details: 'Counts the runs that were created on this machine, and sends no requests.',
-  },
-  'rushes forget': {
-    example: 'rushes forget --before 90d --yes',
-    details:
-      'Removes the runs that you name, or all runs that match every flag. With --local or --base-url only runs of ' +
+  ],
+  'rushes open': [
+    'rushes open --last',
+    'Opens the downloaded files, or the output URLs of a run without a file, in the default program.',
+  ],
+  'rushes gallery': [
+    'rushes gallery --kind image --since 7d -o fox/index.html',
+    'Writes one HTML page with the downloaded pictures and videos. For a table of all runs, use `rushes list`.',
+  ],
+  'rushes spend': [
+    'rushes spend --since 30d --by label',
+    'Counts the runs that were created on this machine, and sends no requests.',
+  ],
+  'rushes forget': [
+    'rushes forget --before 90d --yes',
+    'Removes the runs that you name, or all runs that match every flag. With --local or --base-url only runs of ' +
       'that service match. Downloaded files stay.',
-  },
-  'rushes login': {
-    example: 'rushes login --base-url https://api.example.com',
-    details:
-      'Asks for the key on a terminal, otherwise reads the first line of standard input. Checks it with a ' +
+  ],
+  'rushes login': [
+    'rushes login --base-url https://api.example.com',
+    'Asks for the key on a terminal, otherwise reads the first line of standard input. Checks it with a ' +
       'free request, and sets the models if the service lists them.',
-  },
-  'rushes logout': {
-    example: 'rushes logout --profile work',
-    details: 'The key still works at the service. To revoke it, disable it in your account.',
-  },
-  'rushes config': {
-    example: 'rushes config set models.image acme/still-1',
-    details: 'Without a subcommand, lists the settings of the profile.',
-  },
-  'rushes config list': { example: 'rushes config list --profile work --json' },
-  'rushes config get': { example: 'rushes config get models.video' },
-  'rushes config set': {
-    example: 'rushes config set timeout 45m --profile work',
-    details: 'The value of `prices` is JSON, @file or -, and replaces all prices of the profile.',
-  },
-  'rushes config unset': { example: 'rushes config unset timeout' },
-  'rushes config path': { example: 'rushes config path' },
-  'rushes doctor': {
-    example: 'rushes doctor',
-    details:
-      'Costs nothing, changes nothing and sends at most two requests. A failed check sets the exit code; ' +
+  ],
+  'rushes logout': [
+    'rushes logout --profile work',
+    'The key still works at the service. To revoke it, disable it in your account.',
+  ],
+  'rushes config': [
+    'rushes config set models.image acme/still-1',
+    'Without a subcommand, lists the settings of the profile.',
+  ],
+  'rushes config list': ['rushes config list --profile work --json'],
+  'rushes config get': ['rushes config get models.video'],
+  'rushes config set': [
+    'rushes config set timeout 45m --profile work',
+    'The value of `prices` is JSON, @file or -, and replaces all prices of the profile.',
+  ],
+  'rushes config unset': ['rushes config unset timeout'],
+  'rushes config path': ['rushes config path'],
+  'rushes doctor': [
+    'rushes doctor',
+    'Costs nothing, changes nothing and sends at most two requests. A failed check sets the exit code; ' +
       'warnings do not.',
-  },
-  'rushes mcp': {
-    example: 'rushes mcp --max-runs 5 --max-cost 2',
-    details: 'An MCP client starts it, and talks to it on standard input and output.',
-  },
-  'rushes serve': {
-    example: 'rushes serve --data ./service --retain 7d',
-    details:
-      'Runs until Ctrl-C, SIGTERM or SIGHUP. The first start creates an account and an API key, and prints the ' +
+  ],
+  'rushes mcp': [
+    'rushes mcp --max-runs 5 --max-cost 2',
+    'An MCP client starts it, and talks to it on standard input and output.',
+  ],
+  'rushes serve': [
+    'rushes serve --data ./service --retain 7d',
+    'Runs until Ctrl-C, SIGTERM or SIGHUP. The first start creates an account and an API key, and prints the ' +
       '`export` lines to use it.',
-  },
-  'rushes admin': {
-    example: 'rushes admin account create acme --balance 500',
-    details: 'Works on the data of the service, while it runs or while it is stopped.',
-  },
-  'rushes admin account': { example: 'rushes admin account list' },
-  'rushes admin account create': { example: 'rushes admin account create acme --balance 500' },
-  'rushes admin account list': { example: 'rushes admin account list --json' },
-  'rushes admin account ban': { example: 'rushes admin account ban acme' },
-  'rushes admin account unban': { example: 'rushes admin account unban acme' },
-  'rushes admin key': {
-    example: 'rushes admin key disable ci',
-    details: 'A key is identified by its number, or by its name if only one key has that name.',
-  },
-  'rushes admin key create': { example: 'rushes admin key create --account acme --name ci --expires 30d' },
-  'rushes admin key list': { example: 'rushes admin key list --account acme' },
-  'rushes admin key disable': { example: 'rushes admin key disable ci' },
-  'rushes admin key enable': { example: 'rushes admin key enable ci' },
-  'rushes admin key set': { example: 'rushes admin key set ci --spend-limit 500 --allow-ip none' },
-  'rushes admin credits': { example: 'rushes admin credits add acme 100' },
-  'rushes admin credits add': { example: 'rushes admin credits add acme 100' },
-  'rushes admin credits list': { example: 'rushes admin credits list acme' },
-  'rushes admin user': { example: 'rushes admin user link ann@example.com' },
-  'rushes admin user add': {
-    example: 'rushes admin user add ann@example.com --account acme',
-    details:
-      'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
-  },
-  'rushes admin user list': { example: 'rushes admin user list' },
-  'rushes admin user remove': { example: 'rushes admin user remove ann@example.com' },
-  'rushes admin user link': { example: 'rushes admin user link ann@example.com' },
-  'rushes admin run': { example: 'rushes admin run list --status failed' },
-  'rushes admin run list': { example: 'rushes admin run list --account acme --status failed' },
-  'rushes admin run refund': { example: 'rushes admin run refund run_3f2a' },
-  'rushes admin run adopt': { example: 'rushes admin run adopt run_3f2a video_17' },
-  'rushes admin run cancel': { example: 'rushes admin run cancel run_7k2m9x' },
-  'rushes admin backup': {
-    example: 'rushes admin backup service-backup.db',
-    details:
-      'The file appears only after the copy is complete. An existing file is never replaced. ' +
+  ],
+  'rushes admin': [
+    'rushes admin account create acme --balance 500',
+    'Works on the data of the service, while it runs or while it is stopped.',
+  ],
+  'rushes admin account': ['rushes admin account list'],
+  'rushes admin account create': ['rushes admin account create acme --balance 500'],
+  'rushes admin account list': ['rushes admin account list --json'],
+  'rushes admin account ban': ['rushes admin account ban acme'],
+  'rushes admin account unban': ['rushes admin account unban acme'],
+  'rushes admin key': [
+    'rushes admin key disable ci',
+    'A key is identified by its number, or by its name if only one key has that name.',
+  ],
+  'rushes admin key create': ['rushes admin key create --account acme --name ci --expires 30d'],
+  'rushes admin key list': ['rushes admin key list --account acme'],
+  'rushes admin key disable': ['rushes admin key disable ci'],
+  'rushes admin key enable': ['rushes admin key enable ci'],
+  'rushes admin key set': ['rushes admin key set ci --spend-limit 500 --allow-ip none'],
+  'rushes admin credits': ['rushes admin credits add acme 100'],
+  'rushes admin credits add': ['rushes admin credits add acme 100'],
+  'rushes admin credits list': ['rushes admin credits list acme'],
+  'rushes admin user': ['rushes admin user link ann@example.com'],
+  'rushes admin user add': [
+    'rushes admin user add ann@example.com --account acme',
+    'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
+  ],
+  'rushes admin user list': ['rushes admin user list'],
+  'rushes admin user remove': ['rushes admin user remove ann@example.com'],
+  'rushes admin user link': ['rushes admin user link ann@example.com'],
+  'rushes admin run': ['rushes admin run list --status failed'],
+  'rushes admin run list': ['rushes admin run list --account acme --status failed'],
+  'rushes admin run refund': ['rushes admin run refund run_3f2a'],
+  'rushes admin run adopt': ['rushes admin run adopt run_3f2a video_17'],
+  'rushes admin run cancel': ['rushes admin run cancel run_7k2m9x'],
+  'rushes admin backup': [
+    'rushes admin backup service-backup.db',
+    'The file appears only after the copy is complete. An existing file is never replaced. ' +
       'Outputs and reference images are not part of it.',
-  },
-  'rushes admin migrate': {
-    example: 'rushes admin migrate --data ./service --to-storage s3://assets/rushes',
-    details:
-      'Stop the service first. The target must be empty. After the move, `service.db` is named ' +
+  ],
+  'rushes admin migrate': [
+    'rushes admin migrate --data ./service --to-storage s3://assets/rushes',
+    'Stop the service first. The target must be empty. After the move, `service.db` is named ' +
       '`service.db.moved`, and `serve` and `admin` refuse the folder.',
-  },
-  'rushes admin verify': { example: 'rushes admin verify' },
-  'rushes completion': {
-    example: 'source <(rushes completion bash)',
-    details: 'For zsh, write the line into ~/.zshrc after compinit. For fish, pipe the script to `source`.',
-  },
-  'rushes help': { example: 'rushes help run image' },
+  ],
+  'rushes admin verify': ['rushes admin verify'],
+  'rushes completion': [
+    'source <(rushes completion bash)',
+    'For zsh, write the line into ~/.zshrc after compinit. For fish, pipe the script to `source`.',
+  ],
+  'rushes help': ['rushes help run image'],
 }

@@ -66,10 +66,10 @@ function formatHelp(command: Command, help: Help): string {
   ]
   const wrap = (text: string) => help.boxWrap(text, help.helpWidth ?? 80)
   const termWidth = Math.max(...sections.flatMap(([, rows]) => rows.map(([term]) => term.length)))
-  const { example = '', details } = HELP[fullName(command)] ?? {}
+  const [example = '', details = []] = HELP[fullName(command)] ?? []
   return [
     `Usage: ${help.commandUsage(command)}`,
-    ...[help.commandDescription(command), details ?? []].flat().map(wrap),
+    ...[help.commandDescription(command), details].flat().map(wrap),
     ...sections
       .filter(([, rows]) => rows.length > 0)
       .map(([title, rows]) =>

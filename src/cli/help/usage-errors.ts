@@ -1,90 +1,9 @@
-/** Usage errors for unknown commands and flags, with suggestions, and for the parse errors of commander. */
-import type { Command, CommanderError, Option } from 'commander'
+/** Usage errors for flags and arguments that do not parse. Loaded only for such a line. */
+import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
-import { quoteWord } from '../../host/shell.js'
-import { KINDS } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
 import { nearest } from '../../protocol/text.js'
-import { modelOptions } from '../flags/model-flags.js'
 import { orList } from '../flags/values.js'
 import { argumentWords, fullName } from './format-help.js'
-
-const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
-
-interface NamedCommand {
-  readonly command: Command
-  /** Number of words up to the last one that names it. */
-  readonly end: number
-}
-
-/**
- * Finds the command that the line names. Words after a command without subcommands are its arguments. Throws `usage` for
- * an unknown command.
- */
-export function findCommand(program: Command, argv: readonly string[]): NamedCommand {
-  let command = program
-  let end = 0
-  for (let at = 0; at < argv.length && command.commands.length > 0; at++) {
-    const word = argv[at] ?? ''
-    if (word.startsWith('-') && word !== '-') {
-      if (takesValue(command, word)) at++
-      continue
-    }
-    // In `rushes config help set`, commander itself handles `help`.
-    if (word === 'help' && command !== program) continue
-    const child = command.commands.find((each) => each.name() === word)
-    if (child === undefined && command.registeredArguments.length > 0) break
-    if (child === undefined)
-      throw unknownCommand(
-        command,
-        argv.slice(at).filter((each) => !each.startsWith('-')),
-      )
-    command = child
-    end = at + 1
-  }
-  return { command, end }
-}
-
-/** Whether the next word is the value of the flag. */
-const takesValue = (command: Command, flag: string): boolean =>
-  flagOf(command, flag)?.required === true || command.commands.some((child) => takesValue(child, flag))
-
-const flagOf = ({ options }: Command, flag: string): Option | undefined =>
-  options.find(({ long, short }) => flag === long || flag === short)
-
-function unknownCommand(command: Command, words: readonly string[]): RushesError {
-  const [word = ''] = words
-  const typed = command.parent === null ? word : `${fullName(command)} ${word}`
-  const meant = meantBy(command, words)
-  return usageError(
-    `Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
-    seeHelp(command),
-  )
-}
-
-/** Commands by the words that other programs have for them. */
-const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
-  ...[...KINDS, 'model'].map((word) => [word, `run ${word}`] as const),
-  ...Object.entries({ ls: 'list', logs: 'status', delete: 'forget', whoami: 'doctor' }),
-])
-
-/** The command that was probably meant. `words`: from the unknown one on. */
-function meantBy(command: Command, [word = '', ...more]: readonly string[]): string | undefined {
-  const name = fullName(command)
-  const other = command.parent === null ? OTHER_NAMES.get(word) : undefined
-  if (other !== undefined)
-    return [name, other, ...(other.startsWith('run ') ? more.map(quoted) : [])].join(' ')
-  const near = nearest(
-    word,
-    command.commands.map((child) => child.name()),
-  )
-  if (near !== undefined) return `${name} ${near}`
-  return name === 'rushes run' ? [name, 'image', ...[word, ...more].map(quoted)].join(' ') : undefined
-}
-
-/** In double quotes where they are enough, as in the examples. */
-const quoted = (word: string): string =>
-  /^[\w ,.'-]* [\w ,.'-]*$/.test(word) ? `"${word}"` : quoteWord(word)
 
 /** The model of a `run` line, for hints. */
 export interface NamedModel {
@@ -101,83 +20,65 @@ export function usageOf({ code, message }: CommanderError, command: Command): Ru
   const [first = ''] = message.replace(/^error: /, '').split('\n')
   // commander quotes the typed word with single quotes.
   const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
+  const help = `See \`${fullName(command)} --help\`.`
+  const usage = `Usage: \`${[fullName(command), ...argumentWords(command)].join(' ')}\`. ${help}`
   switch (code) {
     case 'commander.help':
       return usageError(
         `\`${fullName(command)}\` needs a subcommand: ${orList(command.commands.map((each) => each.name()))}.`,
-        seeHelp(command),
+        help,
       )
     case 'commander.unknownOption':
       return unknownFlag(word, command)
     case 'commander.missingArgument':
-      return usageError(`Missing argument <${word}>.`, `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+      return usageError(`Missing argument <${word}>.`, usage)
     case 'commander.optionMissingArgument':
-      return usageError(`${word.replace(/^-\w, /, '')}: the value is missing.`, seeHelp(command))
+      return usageError(`${word.replace(/^-\w, /, '')}: the value is missing.`, help)
     case 'commander.excessArguments':
-      return usageError('Too many arguments.', `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+      return usageError('Too many arguments.', usage)
     default:
       return usageError(
         `${first.charAt(0).toUpperCase()}${first.slice(1)}.`.replace(/([.?)])\.$/, '$1'),
-        seeHelp(command),
+        help,
       )
   }
 }
 
-const usageLine = (command: Command): string =>
-  `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
+const PROMPT_HINT = 'If this is part of your prompt, put it after `--`.'
 
-/** `typed`: may have a value, as in `--flag=value`. */
+/** `typed`: may have a value, as in `--flag=value`. `model`: of the line, if its flags were read. */
 export function unknownFlag(typed: string, command: Command, model?: NamedModel): RushesError {
   const [flag = ''] = typed.split('=')
-  const owners = command.commands.filter((child) => commandsBelow(child).some((each) => flagOf(each, flag)))
-  if (owners.length > 0)
-    return usageError(
-      `${flag} is a flag of the subcommands of \`${fullName(command)}\`.`,
-      `Write it after one of them: ${orList(owners.map((each) => each.name()))}.`,
-    )
-  const known = [...command.options, ...command.createHelp().visibleOptions(command)].find(
-    ({ long, short }) => flag === long || flag === short,
-  )
+  const help = `See \`${fullName(command)} --help\`.`
+  const options = [...command.options, ...command.createHelp().visibleOptions(command)]
+  const known = options.find(({ long, short }) => flag === long || flag === short)
   if (known !== undefined)
-    return known.required
-      ? usageError(`${flag} must be written after \`${fullName(command)}\`.`, seeHelp(command))
-      : usageError(`${flag} takes no value.`, seeHelp(command))
-  const unknown = `Unknown flag ${flag}.`
-  const kind = KINDS.find((each) =>
-    modelOptions(builtInSchema(each)).some(({ long, short }) => flag === long || flag === short),
-  )
-  if (fullName(command).startsWith('rushes run') && kind !== undefined && model?.isKnown !== true)
     return usageError(
-      `${flag} is a flag of \`rushes run ${kind}\`; \`${fullName(command)}\` does not have it.`,
-      seeHelp(command),
+      known.required ? `${flag} must be written after \`${fullName(command)}\`.` : `${flag} takes no value.`,
+      help,
     )
+  const unknown = `Unknown flag ${flag}.`
   if (/^--(api-?)?key$/.test(flag))
     return usageError(
       `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
       'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
     )
   const suggestion = suggestedFlag(flag, command)
-  // Another flag of its kind is not misspelled: the model does not have it.
-  if (suggestion !== undefined && !(kind !== undefined && model?.isKnown === true))
-    return usageError(`${unknown} Did you mean ${suggestion}?`, seeHelp(command))
+  if (suggestion !== undefined) return usageError(`${unknown} Did you mean ${suggestion}?`, help)
+  if (model?.isKnown === true)
+    return usageError(
+      `${unknown} ${model.name} does not have it.`,
+      `See \`rushes models ${model.name}${command.optsWithGlobals().local === true ? ' --local' : ''}\`. ${PROMPT_HINT}`,
+    )
   if (model !== undefined)
     return usageError(
-      `${unknown} ${model.isKnown ? `${model.name} does not have it.` : `The parameters of ${model.name} are not known here.`}`,
-      model.isKnown
-        ? `See \`rushes models ${model.name}${command.optsWithGlobals().local === true ? ' --local' : ''}\`. ${PROMPT_HINT}`
-        : '`rushes models --refresh` asks the service. Or add them with `rushes models add <file>`, ' +
-            `or set them with --input. ${PROMPT_HINT}`,
+      `${unknown} The parameters of ${model.name} are not known here.`,
+      '`rushes models --refresh` asks the service. Or add them with `rushes models add <file>`, ' +
+        `or set them with --input. ${PROMPT_HINT}`,
     )
   const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
-  return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${seeHelp(command)}` : seeHelp(command))
+  return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${help}` : help)
 }
-
-const commandsBelow = (command: Command): readonly Command[] => [
-  command,
-  ...command.commands.flatMap(commandsBelow),
-]
-
-const PROMPT_HINT = 'If this is part of your prompt, put it after `--`.'
 
 /**
  * The flag that the user probably meant: -V for -v, a flag with the word as one of its parts (--aspect-ratio for

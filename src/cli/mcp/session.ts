@@ -162,7 +162,7 @@ export class McpSession {
   #limit: Promise<CostLimit> | undefined
 
   constructor(base: Context, options: SessionOptions, commands: Commands) {
-    this.ctx = { ...base, connect: () => base.connect({ render: true }), sessionOf: undefined }
+    this.ctx = { ...base, connect: () => base.connect({ render: true }), localSession: undefined }
     this.options = options
     this.commands = commands
   }

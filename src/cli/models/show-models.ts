@@ -30,7 +30,7 @@ export function pricedJson(document: ModelDocument, prices: Prices) {
   return { ...documentJson(document), price, price_source: source, currency }
 }
 
-export function printModels(out: Output, models: readonly ShownModel[], prices: Prices): void {
+export async function printModels(out: Output, models: readonly ShownModel[], prices: Prices): Promise<void> {
   if (out.mode.json) {
     const schemas = Object.fromEntries(KINDS.map((kind) => [kind, schemaOfKind(kind)]))
     const documents = models.map(({ document, source, isDefault }) => ({
@@ -48,11 +48,16 @@ export function printModels(out: Output, models: readonly ShownModel[], prices: 
     source,
     isDefault ? 'default' : '',
   ])
-  printTable(out, ['NAME', 'KIND', 'PRICE', 'SOURCE', 'DEFAULT'], rows)
+  await printTable(out, ['NAME', 'KIND', 'PRICE', 'SOURCE', 'DEFAULT'], rows)
 }
 
 /** Rows of parameters, and one of the price. `title`: the model or kind, in the first column. `prices`: not for a kind. */
-export function printParameters(out: Output, title: string, document: ModelDocument, prices?: Prices): void {
+export async function printParameters(
+  out: Output,
+  title: string,
+  document: ModelDocument,
+  prices?: Prices,
+): Promise<void> {
   const { input } = document
   const price = prices?.find(document)?.price
   const flags = flagsOf(input)
@@ -67,7 +72,7 @@ export function printParameters(out: Output, title: string, document: ModelDocum
     Object.entries(byValue).map(([value, factor]) => `${name} ${value}: ×${factor}`),
   )
   const priceRow = [title, 'price', '', prices ? priceText(document, prices) : '', cell(factors.join(', '))]
-  printTable(
+  await printTable(
     out,
     ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION'],
     price === undefined ? rows : [...rows, priceRow],

@@ -13,8 +13,7 @@ import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { variable } from '../process/io.js'
-import { settingsOf } from '../settings/config-file.js'
-import type { RunHome } from '../settings/settings.js'
+import { settingOf } from '../settings/config-file.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
 /** The id of the run, or the key of a row without one. */
@@ -40,7 +39,7 @@ export function sizeOf(path: string): number | undefined {
 export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(path) === bytes
 
 /** Minimum length of the beginning of an id that names a run. */
-export const MIN_BEGINNING = 4
+const MIN_BEGINNING = 4
 
 /**
  * Whether the beginning may be the id of another run: of a service that counts, the run 1234 is another one than 12345, and
@@ -177,30 +176,26 @@ const hintFor = ({ key, answer }: JournalRun): string =>
 /** Address of this command. Undefined if none is set, or if it is invalid. */
 const addressOr = (ctx: Context): Promise<string | undefined> => ctx.findAddress().catch(() => undefined)
 
-/** Whether no service is configured. Every run is then reached at its own address. */
-const hasNoService = async (ctx: Context): Promise<boolean> =>
-  (await ctx.findAddress().catch(() => 'not valid')) === undefined
+/** Where a run of the journal lives. The address is a URL, or `local`. */
+export interface RunHome {
+  readonly address: string
+  readonly profile: string
+}
 
 /** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
-async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
+export async function flagsToReach(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
   const { globals, env, config, profileName } = ctx
   if (address === LOCAL_ADDRESS) return globals.local ? [] : ['--local']
   // The settings of a profile that was removed cannot be read.
   const isKnown = profile === 'default' || config.profiles().includes(profile)
   const isOther = profile !== profileName && isKnown
   const given = globals.baseUrl ?? variable(env, 'RUSHES_BASE_URL')
-  const reached = isOther
-    ? (given ?? settingsOf(config.read(profile), ['baseUrl']).baseUrl)
-    : await addressOr(ctx)
+  const reached = isOther ? (given ?? settingOf(config.read(profile), 'baseUrl')) : await addressOr(ctx)
   return [
     ...(isOther ? ['--profile', quoteWord(profile)] : []),
     ...(reached === address ? [] : ['--base-url', quoteWord(address)]),
   ]
 }
-
-/** Returns the flags for a command that asks the run's service, and creates nothing. */
-export const flagsToReach = async (ctx: Context, run: RunHome): Promise<readonly string[]> =>
-  (await hasNoService(ctx)) ? [] : flagsFor(ctx, run)
 
 /** Runs of one service, and the context that speaks with it. */
 export interface SelectedRuns {
@@ -208,59 +203,55 @@ export interface SelectedRuns {
   readonly ids: readonly string[]
 }
 
-/** Selects the runs of `--last` and `--all`: those of this command's service, or of the one that has them. */
+/** Selects the runs of `--last` and `--all`: those of this command's service; without one, the local ones. */
 export async function selectRows(ctx: Context, runs: readonly RunWithId[]): Promise<SelectedRuns> {
-  const isHere = !(await hasNoService(ctx))
-  return inOneSession(ctx, new Map(runs.map((run) => [run.id, isHere ? undefined : run])))
+  const isHere = (await ctx.findAddress()) !== undefined
+  const isLocal = new Map<string, boolean>()
+  for (const run of runs) isLocal.set(run.id, !isHere && (await needsLocal(ctx, await ctx.journal(), run)))
+  return inOneSession(ctx, isLocal)
 }
 
 /**
  * Selects the runs that the words name. A word that the journal does not know is an id of the service. Local runs are
- * found without `--local`; others are at this command's service, or, if none is configured, at their own. Throws `usage`
- * for a run that is elsewhere and for runs of several services, and `submission_unknown` for a row without an id.
+ * found without `--local`; others are at this command's service. Throws `usage` for a run that is elsewhere and for local
+ * runs together with others, and `submission_unknown` for a row without an id.
  */
 export async function selectNamed(ctx: Context, names: readonly string[]): Promise<SelectedRuns> {
   // Without a readable journal, every word is an id. Commands that need the journal report its error.
   const journal = await ctx.journal().catch(() => undefined)
-  const found = new Map<string, RunHome | undefined>()
+  const isLocal = new Map<string, boolean>()
   for await (const name of inTurns(names, ctx.interrupts.first)) {
     const run = journal && (await findRun(ctx, journal, name))
-    if (journal === undefined || run === undefined) found.set(checkRunId(name), undefined)
-    else if (hasId(run)) found.set(run.id, await homeOf(ctx, journal, run))
+    if (journal === undefined || run === undefined) isLocal.set(checkRunId(name), false)
+    else if (hasId(run)) isLocal.set(run.id, await needsLocal(ctx, journal, run))
     else throw withoutId('This run', run)
   }
-  return inOneSession(ctx, found)
+  return inOneSession(ctx, isLocal)
 }
 
-/** Returns where a run is; undefined for the service of this command. Throws `usage` for a run that is elsewhere. */
-async function homeOf(ctx: Context, journal: Journal, run: RunWithId): Promise<RunHome | undefined> {
+/** Whether only a session of the local service reaches the run. Throws `usage` for a run that is elsewhere. */
+async function needsLocal(ctx: Context, journal: Journal, run: RunWithId): Promise<boolean> {
   const here = await addressOr(ctx)
   const isOther = here !== undefined && run.address !== here
   // By its id alone, a run of a file would be taken for the one that has this id here.
   if (isOther && journal.find(here, run.id) !== undefined) throw await livesElsewhere(ctx, run.id, run)
   // An address on the command line is used for all ids: the service may have moved.
-  if (ctx.globals.baseUrl !== undefined || (await flagsFor(ctx, run)).length === 0) return undefined
-  const isReached = run.address === LOCAL_ADDRESS || (await hasNoService(ctx))
-  if (!isReached || ctx.sessionOf === undefined) throw await livesElsewhere(ctx, run.id, run)
-  return run
+  if (ctx.globals.baseUrl !== undefined || (await flagsToReach(ctx, run)).length === 0) return false
+  if (run.address === LOCAL_ADDRESS && ctx.localSession !== undefined) return true
+  throw await livesElsewhere(ctx, run.id, run)
 }
 
-/** `runs`: where each run is, by its id. Throws `usage` if they are at several services. */
-async function inOneSession(
-  ctx: Context,
-  runs: ReadonlyMap<string, RunHome | undefined>,
-): Promise<SelectedRuns> {
-  const here = { address: (await addressOr(ctx)) ?? '', profile: ctx.profileName }
-  const ids = [...runs.keys()]
-  const [first] = runs.values()
-  const { address, profile } = first ?? here
-  for (const [id, home = here] of runs)
-    if (home.address !== address || home.profile !== profile)
-      throw usageError(
-        `${ids[0]} was created ${placeOf({ address, profile })}, and ${id} ${placeOf(home, { address, profile })}.`,
-        'Use a separate command for each of them.',
-      )
-  return { ctx: (first && ctx.sessionOf?.(first)) ?? ctx, ids }
+/** Throws `usage` for local runs together with others. */
+function inOneSession(ctx: Context, isLocal: ReadonlyMap<string, boolean>): SelectedRuns {
+  const ids = [...isLocal.keys()]
+  const local = ids.find((id) => isLocal.get(id))
+  const other = ids.find((id) => !isLocal.get(id))
+  if (local !== undefined && other !== undefined)
+    throw usageError(
+      `${local} was created by the local service, and ${other} was not.`,
+      'Use a separate command for each of them.',
+    )
+  return { ctx: (local && ctx.localSession?.()) || ctx, ids }
 }
 
 /**
@@ -270,12 +261,12 @@ async function inOneSession(
 export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Promise<RushesError> {
   const address = await addressOr(ctx)
   const here = address === undefined ? undefined : { address, profile: ctx.profileName }
-  const flags = (await flagsFor(ctx, run)).join(' ')
+  const flags = (await flagsToReach(ctx, run)).join(' ')
   const instead = ctx.globals.local ? ' instead of --local' : ''
   const notHere = here === undefined || here.address === run.address ? '' : `, not ${placeOf(here)}`
   return usageError(
     `${id} was created ${placeOf(run, here)}${notHere}. Nothing was sent.`,
-    ctx.sessionOf === undefined
+    ctx.localSession === undefined
       ? `It needs a server that the user starts with \`rushes mcp ${flags}\`${instead}.`
       : `Use ${flags}${instead}.`,
   )

@@ -14,7 +14,7 @@ import { flagsOf, type ParameterValue } from '../flags/model-flags.js'
 import { builtInDocument } from '../models/known-models.js'
 import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
 import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
-import { type FileOf, readMediaSources, withStdin } from './media-sources.js'
+import type { FileOf } from './media-sources.js'
 
 export interface RequestOptions {
   /** Kind of the model. Undefined for `rushes run model`. */
@@ -64,17 +64,19 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     if (described.document !== undefined) checkInput(ctx, described.document, input, described.flagNames)
     return described
   })
-  const [reader] = readers
-  const sources = reader === undefined ? input : await withStdin(input, reader, media, ctx)
-  // Check again, because one `-` can stand for several images.
-  if (document !== undefined && reader !== undefined) checkInput(ctx, document, sources, flagNames)
-  // Without a document, only the sources of flags are certainly media.
-  const read = document === undefined ? names.filter((name) => Object.hasOwn(flags, name)) : names
-  const completeInput = await readMediaSources(sources, read, {
-    media,
-    signal: interrupts.first,
-    fileOf: options.fileOf,
-  })
+  let completeInput = input
+  if (mediaSources(input, names).length > 0) {
+    // Loaded here because most runs have no media.
+    const { readMediaSources, withStdin } = await import('./media-sources.js')
+    const [reader] = readers
+    if (reader !== undefined) completeInput = await withStdin(input, reader, media, ctx)
+    // Check again, because one `-` can stand for several images.
+    if (document !== undefined && reader !== undefined) checkInput(ctx, document, completeInput, flagNames)
+    // Without a document, only the sources of flags are certainly media.
+    const read = document === undefined ? names.filter((name) => Object.hasOwn(flags, name)) : names
+    const { fileOf } = options
+    completeInput = await readMediaSources(completeInput, read, { media, signal: interrupts.first, fileOf })
+  }
   return {
     kind: document?.kind ?? options.kind,
     model,

@@ -12,7 +12,8 @@ import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, formatSeconds } from '../terminal/format.js'
 import type { Style } from '../terminal/style.js'
-import { isOnDisk, isOtherId, MIN_BEGINNING } from './journal-rows.js'
+import { printTable } from '../terminal/table.js'
+import { isOnDisk, isOtherId } from './journal-rows.js'
 
 /** Returns the prompt on one line, or the whole input when it has no prompt. */
 function promptOf({ input }: JournalRun): string {
@@ -121,7 +122,6 @@ const MAX_TEXT_COLUMNS = 24
 
 /** Prints the runs of the journal as a table for a terminal, whose widths of characters take time to load. */
 export async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): Promise<void> {
-  const { printTable } = await import('../terminal/table.js')
   const { cutToColumns } = await import('../terminal/text-width.js')
   const { out, clock } = ctx
   const length = Math.max(...runs.map(({ id }) => (id === undefined ? 0 : uniqueLength(journal, id))))
@@ -141,8 +141,11 @@ export async function printRuns(ctx: Context, journal: Journal, runs: readonly J
       promptOf(run),
     ]
   })
-  printTable(out, HEADER, rows, { optional: OPTIONAL, isCut: true })
+  await printTable(out, HEADER, rows, { optional: OPTIONAL, isCut: true })
 }
+
+/** Minimum length of a shortened id: many services begin each id with a word such as `run_`. */
+const MIN_SHOWN = 7
 
 /**
  * Length at which the beginning of the id names the run, and begins no other id of the journal. Only the ids beside it can
@@ -154,7 +157,7 @@ function uniqueLength(journal: Journal, id: string): number {
     while (common < id.length && id[common] === other[common]) common++
     return common + 1
   })
-  const length = Math.max(MIN_BEGINNING, ...lengths)
+  const length = Math.max(MIN_SHOWN, ...lengths)
   return isOtherId(id.slice(0, length), id) ? id.length : length
 }
 

@@ -2,14 +2,22 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
-import type { ListFilter } from '../../journal/index.js'
+import type { JournalRun, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption } from '../flags/values.js'
 import { readIds } from '../process/io.js'
-import { allUnfinished, lastRun, type SelectedRuns, selectNamed, selectRows } from './journal-rows.js'
+import {
+  allUnfinished,
+  lastRow,
+  lastRun,
+  rowOf,
+  type SelectedRuns,
+  selectNamed,
+  selectRows,
+} from './journal-rows.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */
@@ -34,14 +42,12 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
     .addOption(lastOption())
   if (!hasAll) return command
   return command
-    .addOption(option('--all', 'Every unfinished run of the current service; of this machine if none is set'))
+    .addOption(
+      option('--all', 'Every unfinished run of the current service; of this machine if none is set').default(
+        false,
+      ),
+    )
     .addOption(labelFilter().helpGroup(SELECTION))
-}
-
-/** A run as it is named on the line. */
-export interface NamedRun {
-  /** If undefined, the newest run of the current service. */
-  readonly name: string | undefined
 }
 
 /** Adds the argument for one run, and `--last`. */
@@ -50,10 +56,14 @@ export const addRunId = (command: Command): Command =>
     .argument('[id]', 'Run id, its beginning, a file of the run, or a key such as ~3f2a')
     .addOption(lastOption())
 
-/** Throws `usage` unless either an id or `--last` is used. */
-export function namedRun(name: string | undefined, last = false): NamedRun {
+/** Returns the run with this name, or with `last` the newest one. Throws `usage` unless one of both is used. */
+export async function selectRun(
+  ctx: Context,
+  name: string | undefined,
+  last: boolean | undefined,
+): Promise<JournalRun> {
   checkOneWay({ ids: name === undefined ? [] : [name], last })
-  return { name }
+  return name === undefined ? lastRow(ctx) : rowOf(ctx, await ctx.journal(), name)
 }
 
 /** Throws `usage` unless exactly one of ids, `--last` and `--all` is used. */

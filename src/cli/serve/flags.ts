@@ -1,5 +1,5 @@
 /** The flags of `rushes serve`; `rushes admin` has some of them too. Functions that check a value throw `usage`. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
@@ -7,13 +7,89 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Storage } from '../../service/files/contract.js'
+import { type Fault, parseFault } from '../../service/http/faults.js'
+import type { Logging } from '../../service/http/operations.js'
 import type { ModelSources } from '../../service/models/model-set.js'
 import type { NodeRole } from '../../service/rules/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
-import { repeated, wholeNumber } from '../flags/values.js'
+import { wholeNumber } from '../flags/values.js'
 import { type Env, variable } from '../process/io.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
+
+/** The flags as commander reads them. */
+export interface ServeFlags {
+  readonly port: string
+  readonly host: string
+  readonly publicUrl?: string
+  readonly data?: string
+  readonly concurrency?: string
+  /** False with --no-console. */
+  readonly console: boolean
+  readonly fault?: readonly string[]
+  readonly logLevel: Logging['level']
+  readonly models?: string
+  readonly engine?: readonly string[]
+  readonly engineTimeout: string
+  readonly database?: string
+  readonly storage?: string
+  readonly retain?: string
+  readonly role: NodeRole
+  readonly bodyLimit: string
+  readonly trustProxy?: readonly string[]
+  readonly metricsPort?: string
+}
+
+/** The flags after validation. */
+export interface ServeSettings {
+  readonly port: number
+  readonly host: string
+  readonly publicUrl: string | undefined
+  readonly data: string
+  readonly concurrency: number | undefined
+  readonly hasConsole: boolean
+  readonly faults: readonly Fault[]
+  readonly logLevel: Logging['level']
+  /** Sources of the models that a node of this role offers or renders. */
+  readonly models: ModelSources
+  readonly databaseUrl: string | undefined
+  readonly storageUrl: string | undefined
+  readonly retainMs: number | undefined
+  readonly role: NodeRole
+  readonly bodyLimitBytes: number
+  readonly trustedProxies: readonly string[]
+  readonly metricsPort: number | undefined
+}
+
+export function readFlags(ctx: Context, flags: ServeFlags): ServeSettings {
+  const { env } = ctx
+  const { host, role, logLevel, publicUrl, concurrency, metricsPort } = flags
+  const engineTimeoutMs = parseDuration(flags.engineTimeout, '--engine-timeout')
+  return {
+    port: portOf(flags.port, '--port'),
+    host,
+    publicUrl: publicUrl === undefined ? undefined : publicUrlOf(publicUrl),
+    data: resolve(dataFolderOf(flags.data, ctx)),
+    concurrency: concurrency === undefined ? undefined : wholeNumber(concurrency, '--concurrency', 1, 64),
+    hasConsole: flags.console && role !== 'worker',
+    faults: flags.fault?.map(parseFault) ?? [],
+    logLevel,
+    models: {
+      path: flags.models,
+      engines: enginesByKind(flags.engine),
+      env,
+      timeoutMs: engineTimeoutMs === 0 ? Number.POSITIVE_INFINITY : engineTimeoutMs,
+      readsEngines: role !== 'api',
+    },
+    databaseUrl: databaseUrlOf(flags.database, env),
+    storageUrl: flags.storage,
+    retainMs: retainedMs(flags.retain),
+    role,
+    bodyLimitBytes: sizeOf(flags.bodyLimit),
+    trustedProxies: networksOf(flags.trustProxy),
+    metricsPort: metricsPort === undefined ? undefined : portOf(metricsPort, '--metrics-port'),
+  }
+}
 
 const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
 
@@ -33,43 +109,7 @@ export const databaseUrlOf = (flag: string | undefined, env: Env): string | unde
 export const dataFolderOf = (flag: string | undefined, { env, stateFolder }: Context): string =>
   flag ?? variable(env, 'RUSHES_DATA') ?? join(stateFolder, SERVICE_FOLDER)
 
-export interface EngineFlags {
-  readonly models?: string
-  readonly engine?: readonly string[]
-  readonly engineTimeout: string
-}
-
-export const engineOptions = (): readonly Option[] => [
-  new Option(
-    '--models <path>',
-    'Models to serve: a YAML or JSON file, or a folder of *.yaml files (default: previews)',
-  ),
-  new Option(
-    '--engine <kind=engine>',
-    'Engine of a kind, video or image: a command, or a server such as images:<url> (repeatable)',
-  ).argParser(repeated),
-  new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
-    .default(DEFAULTS.engineTimeout)
-    .helpGroup('Engine options:'),
-]
-
-/** Returns the sources of the models that a node of this role offers or renders. */
-export function modelSourcesOf(
-  { models, engine = [], engineTimeout }: EngineFlags,
-  env: Env,
-  role: NodeRole,
-): ModelSources {
-  const limitMs = parseDuration(engineTimeout, '--engine-timeout')
-  return {
-    path: models,
-    engines: enginesByKind(engine),
-    env,
-    timeoutMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs,
-    readsEngines: role !== 'api',
-  }
-}
-
-function enginesByKind(words: readonly string[]): Partial<Record<Kind, string>> {
+function enginesByKind(words: readonly string[] = []): Partial<Record<Kind, string>> {
   const found: Partial<Record<Kind, string>> = {}
   for (const word of words) {
     const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(word) ?? []
@@ -98,28 +138,14 @@ export async function openStorage(
   return await openS3Storage({ url, env, warn: out.warn })
 }
 
-const MIN_RETENTION_MS = 60_000
-
-const SIZE_UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  b: 1,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-}
-
-export function sizeOf(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? []
-  const factor = SIZE_UNITS[unit.toLowerCase()]
-  const bytes = Math.round(Number(amount) * (factor ?? Number.NaN))
-  if (amount !== '' && bytes >= 1) return bytes
+function sizeOf(text: string): number {
+  const [, amount = '', prefix = '', binary] = /^(\d+)\s*(?:([kmg])?(i)?b)?$/i.exec(text.trim()) ?? []
+  const bytes = Number(amount) * (binary ? 1024 : 1000) ** ' kmg'.indexOf(prefix.toLowerCase() || ' ')
+  if (bytes >= 1) return bytes
   throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
 }
 
-export const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
+const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
 
 /** URL of `rushes serve` when it has no flags. */
 export const DEFAULT_PUBLIC_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
@@ -128,7 +154,14 @@ export const URL_FILE = 'public-url'
 
 /** Checks the URL and removes slashes at its end, because paths are appended to it. */
 export function publicUrlOf(text: string): string {
-  const problem = publicUrlProblem(text)
+  let problem: string | undefined
+  // Checks for white space first, because a URL parser ignores line ends and tabs.
+  if (!/^https?:\/\/[^\s\p{C}]+$/iu.test(text) || !URL.canParse(text))
+    problem = `"${shortened(text)}" is not an http or https URL`
+  // The message does not repeat the URL, which contains a password.
+  else if (new URL(text).username !== '' || new URL(text).password !== '')
+    problem = 'the URL must not contain a user name or a password'
+  else if (/[?#]/.test(text)) problem = `"${shortened(text)}" must not contain a query or a fragment`
   if (problem === undefined) return text.replace(/\/+$/, '')
   throw usageError(
     `--public-url: ${problem}.`,
@@ -136,18 +169,9 @@ export function publicUrlOf(text: string): string {
   )
 }
 
-function publicUrlProblem(text: string): string | undefined {
-  // Checks for white space first, because a URL parser ignores line ends and tabs.
-  if (!/^https?:\/\/[^\s\p{C}]+$/iu.test(text) || !URL.canParse(text))
-    return `"${shortened(text)}" is not an http or https URL`
-  const { username, password } = new URL(text)
-  // The message does not repeat the URL, which contains a password.
-  if (username !== '' || password !== '') return 'the URL must not contain a user name or a password'
-  if (/[?#]/.test(text)) return `"${shortened(text)}" must not contain a query or a fragment`
-  return undefined
-}
+const MIN_RETENTION_MS = 60_000
 
-export function retainedMs(text: string | undefined): number | undefined {
+function retainedMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = parseDuration(text, '--retain', 'Examples: 30d, 12h.')
   if (ms >= MIN_RETENTION_MS) return ms
@@ -157,7 +181,7 @@ export function retainedMs(text: string | undefined): number | undefined {
   )
 }
 
-export function networksOf(texts: readonly string[] = []): readonly string[] {
+function networksOf(texts: readonly string[] = []): readonly string[] {
   for (const text of texts)
     if (parseNetwork(text) === undefined)
       throw usageError(

@@ -118,29 +118,18 @@ function profileIn(file: RawConfig, name: string): RawProfile {
 /** Keys whose value is shown as JSON if it is an object or a list. A limit of another type is refused, and not ignored. */
 const AS_JSON: readonly string[] = ['prices', 'maxCost', 'maxCostPerDay']
 
-/** The models of the kinds are in one object: `models: { video, image }`. */
-const isGrouped = (key: string): boolean => key.startsWith('models.')
-
-/** `models.video` in a file that was written by hand is found too. */
-const valueAt = (profile: RawProfile, key: string): unknown =>
-  profile[key] ??
-  key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
-
-/** Converts a setting to text. The values of a list are joined with commas. */
-const asText = (value: unknown, key: string): string | undefined => {
+/**
+ * Returns a setting of the profile as text; a list is joined with commas. `models.video` in a file that was written by hand
+ * is found too.
+ */
+export function settingOf(profile: RawProfile, key: string): string | undefined {
+  const value =
+    profile[key] ??
+    key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
   if (AS_JSON.includes(key) && typeof value === 'object' && value !== null) return JSON.stringify(value)
-  if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
-  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
+  if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',') || undefined
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) || undefined : undefined
 }
-
-/** Returns the values of the keys that are set in the profile. */
-export const settingsOf = (profile: RawProfile, keys: readonly string[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    keys.flatMap((key) => {
-      const value = asText(valueAt(profile, key), key)
-      return value === undefined || value === '' ? [] : [[key, value]]
-    }),
-  )
 
 export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
   return isObject(apiKey) && typeof apiKey.value === 'string' && typeof apiKey.origin === 'string'
@@ -151,7 +140,8 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
 /** Returns the profile with the value set, or removed when undefined. A group that becomes empty is removed too. */
 export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
   const { [key]: _, ...others } = profile
-  if (!isGrouped(key)) return value === undefined ? others : { ...others, [key]: value }
+  // The models of the kinds are in one object: `models: { video, image }`.
+  if (!key.startsWith('models.')) return value === undefined ? others : { ...others, [key]: value }
   const [group = '', field = ''] = key.split('.')
   const { [group]: old, ...rest } = others
   const fields = withValue(isObject(old) ? old : {}, field, value)

@@ -6,10 +6,10 @@ import type { Kind } from '../../protocol/models.js'
 /** The flags that select the service, its key and its model. */
 export interface ServiceFlags {
   readonly local: boolean
-  readonly profile?: string
-  readonly baseUrl?: string
+  readonly profile?: string | undefined
+  readonly baseUrl?: string | undefined
   /** The engine of a model of the local service, as `kind=engine` where its kind is known. */
-  readonly engine?: string
+  readonly engine?: string | undefined
 }
 
 export interface Globals extends ServiceFlags {
@@ -54,8 +54,6 @@ export const wantsJson = (argv: readonly string[]): boolean => {
 /** Reads the global flags from the merged options of a command and its parents. `kind`: of the run that it creates. */
 export function globalsOf(options: Readonly<Record<string, unknown>>, kind?: Kind): Globals {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
-  const profile = text(options.profile)
-  const baseUrl = text(options.baseUrl)
   // `rushes serve` has a flag of the same name, which is a list.
   const typed = text(options.engine)
   const engine = kind === undefined || typed?.startsWith(`${kind}=`) ? typed : typed && `${kind}=${typed}`
@@ -65,9 +63,9 @@ export function globalsOf(options: Readonly<Record<string, unknown>>, kind?: Kin
     debug: options.debug === true,
     color: options.color !== false,
     local: options.local === true || engine !== undefined,
-    ...(profile !== undefined && { profile }),
-    ...(baseUrl !== undefined && { baseUrl }),
-    ...(engine !== undefined && { engine }),
+    profile: text(options.profile),
+    baseUrl: text(options.baseUrl),
+    engine,
   }
 }
 

@@ -4,31 +4,26 @@ import { statSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { MAX_KEY_LENGTH, parseApiKey } from '../../client/service-access.js'
 import { RushesError } from '../../errors.js'
-import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
+import { onAbort, raceAbort } from '../../host/abort.js'
 import { isPosix } from '../../host/file-system.js'
 import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
 import { describeError, describeReason } from '../../host/system-error.js'
 import { type Env, variable } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
 
-interface KeyEnvironment {
+export interface KeySources {
   readonly env: Env
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  /**
-   * Whether the command that prints the key may write to standard error. If not, an error message includes the first
-   * line of its standard error.
-   */
-  readonly showsStderr: boolean
-}
-
-export interface KeySources extends KeyEnvironment {
   /** Value of `apiKeyCommand` in the config file. */
   readonly fileCommand: string | undefined
   readonly stored: StoredKey | undefined
   /** Origin that the key will be sent to. */
   readonly origin: string
+  readonly signal: AbortSignal
+  /**
+   * Whether the command that prints the key may write to standard error. If not, an error message includes the first
+   * line of its standard error.
+   */
+  readonly showsStderr: boolean
   warn(message: string): void
 }
 
@@ -43,13 +38,8 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   const file = variable(env, 'RUSHES_API_KEY_FILE')
   if (file !== undefined) return parseApiKey(await readKeyFile(file, sources), `the file ${file}`)
   const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
-  if (command !== undefined) {
-    const what = `The command for the API key (${command})`
-    const line = await withKeyTimeout(sources, `${what} did not end`, (signal) =>
-      runKeyCommand(command, { ...sources, what, signal }),
-    )
-    return parseApiKey(line, `the command "${command}"`)
-  }
+  if (command !== undefined)
+    return parseApiKey(await runKeyCommand(command, sources), `the command "${command}"`)
   if (stored === undefined) return undefined
   if (stored.origin === origin) return parseApiKey(stored.value, 'the stored key')
   throw new RushesError(
@@ -61,50 +51,22 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   )
 }
 
-/** Long enough to unlock a password manager by hand. */
-const MAX_MINUTES = 2
-
-const withKeyTimeout = (
-  { clock, signal }: KeySources,
-  what: string,
-  work: (signal: AbortSignal) => Promise<string>,
-): Promise<string> =>
-  withTimeout(work, {
-    timeoutMs: MAX_MINUTES * 60_000,
-    reason: () =>
-      new RushesError('no_api_key', `${what} within ${MAX_MINUTES} minutes.`, {
-        hint: 'If it waits for input: in a job without a terminal, set RUSHES_API_KEY instead.',
-      }),
-    clock,
-    signal,
-  })
-
 /** Maximum length of the line with the key, with room for spaces around the key and for a key that is too long. */
 export const MAX_LINE_BYTES = 2 * MAX_KEY_LENGTH
 
-async function readKeyFile(path: string, sources: KeySources): Promise<string> {
-  const failed = (outcome: string) => new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${outcome}.`)
-  const timeoutMessage = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
+async function readKeyFile(path: string, { signal, warn }: KeySources): Promise<string> {
+  let reason = `${path} is not a file or a pipe`
   try {
     const stats = statSync(path)
     if (isPosix && stats.isFile() && (stats.mode & 0o077) !== 0)
-      sources.warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
+      warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
     const stream = await openReadable(path)
-    if (stream !== undefined)
-      return await withKeyTimeout(sources, timeoutMessage, (signal) =>
-        readFirstLine(stream, MAX_LINE_BYTES, signal),
-      )
+    if (stream !== undefined) return await readFirstLine(stream, MAX_LINE_BYTES, signal)
   } catch (error) {
-    sources.signal.throwIfAborted()
-    if (error instanceof RushesError) throw error
-    throw failed(describeError(error, path))
+    signal.throwIfAborted()
+    reason = describeError(error, path)
   }
-  throw failed(`${path} is not a file or a pipe`)
-}
-
-interface KeyCommandOptions extends KeyEnvironment {
-  /** Name of the command in error messages. */
-  readonly what: string
+  throw new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${reason}.`)
 }
 
 const MAX_REASON_BYTES = 300
@@ -114,11 +76,9 @@ const MAX_REASON_BYTES = 300
  * ask the user. Without a terminal its standard input is empty, because the standard input of rushes may contain ids or
  * a prompt, and all its child processes end with it. Throws `no_api_key`, or the signal's reason.
  */
-async function runKeyCommand(
-  command: string,
-  { what, env, signal, showsStderr }: KeyCommandOptions,
-): Promise<string> {
-  const failed = (outcome: string) => new RushesError('no_api_key', `${what} ${outcome}`)
+async function runKeyCommand(command: string, { env, signal, showsStderr }: KeySources): Promise<string> {
+  const failed = (outcome: string) =>
+    new RushesError('no_api_key', `The command for the API key (${command}) ${outcome}`)
   signal.throwIfAborted()
   const isInteractive = isatty(0)
   // In a separate process group, an interactive command would lose access to the terminal.

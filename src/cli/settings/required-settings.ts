@@ -1,7 +1,7 @@
 /**
  * Settings that a command requires: the service URL, the key and the models. One error reports all that are missing.
  */
-import { OWN_CODES, RushesError, usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean } from '../../protocol/text.js'
 import { SETTINGS, type SettingName } from './table.js'
@@ -29,16 +29,9 @@ export const noKey = (baseUrl?: string): Missing => ({
 
 /** Creates one error for all missing settings, so that the user can fix them together. */
 export function missingError(missing: readonly Missing[]): RushesError {
-  const [first = NO_BASE_URL, ...others] = missing
-  const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
-  const code = missing.some((each) => each.code === 'no_base_url')
-    ? 'no_base_url'
-    : usage
-      ? 'usage'
-      : first.code
-  const texts = [first, ...others].map(({ text }) => text)
-  return new RushesError(code, `Not set: ${texts.join(', ')}.`, {
-    hint: [first, ...others].map(({ hint }) => hint).join('\n  '),
+  const code = missing.find((each) => each.code !== 'no_api_key')?.code ?? 'no_api_key'
+  return new RushesError(code, `Not set: ${missing.map(({ text }) => text).join(', ')}.`, {
+    hint: missing.map(({ hint }) => hint).join('\n  '),
   })
 }
 

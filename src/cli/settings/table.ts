@@ -11,6 +11,7 @@ import { parseAmount } from '../../protocol/price.js'
 import { didYouMean, isQuoted } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import { type Env, variable } from '../process/io.js'
+import { type RawProfile, settingOf } from './config-file.js'
 
 /**
  * Environment variables for the API key, in order of precedence. The key is not a setting: no flag or config key sets
@@ -21,8 +22,8 @@ export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_A
 export interface SettingRow {
   readonly about: string
   readonly environment?: string
-  /** Key in a profile of the config file. Undefined when the config file cannot contain the setting. */
-  readonly key?: string
+  /** Key in a profile of the config file. */
+  readonly key: string
   readonly default?: string
   /** Throws `usage` for an invalid value. */
   check?(value: string, what: string): void
@@ -40,38 +41,21 @@ const modelName = (value: string, what: string): void => {
     )
 }
 
-/** A first check of a service URL. The client checks the URL in full. */
-const address = (value: string, what: string): void => {
-  if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
-    throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
-}
-
-const ON = ['on', 'true', 'yes', '1']
-const OFF = ['off', 'false', 'no', '0']
+const SWITCH = ['on', 'true', 'yes', '1', 'off', 'false', 'no', '0']
 
 /** Parses a switch: on and off, true and false, yes and no, 1 and 0. Throws `usage` for any other value. */
 export function isOn(value: string, what = 'local'): boolean {
-  if (ON.includes(value.toLowerCase())) return true
-  if (OFF.includes(value.toLowerCase())) return false
-  throw usageError(`${what}: "${value}" is not a valid value.`, 'Use on or off.')
+  const at = SWITCH.indexOf(value.toLowerCase())
+  if (at === -1) throw usageError(`${what}: "${value}" is not a valid value.`, 'Use on or off.')
+  return at < SWITCH.length / 2
 }
 
-const currency = (value: string, what: string): void => {
-  if (!/^[^\s\p{C}]{1,16}$/u.test(value))
+const amount = (value: string, what: string): void => {
+  if (parseAmount(value) === undefined)
     throw usageError(
-      `${what}: "${value}" is not a valid currency.`,
-      'Use one word of at most 16 characters, such as USD.',
+      `${what}: "${value}" is not an amount.`,
+      'Use a number with at most six decimals, such as 12.50.',
     )
-}
-
-/** Parses an amount of `--max-cost`, in millionths of the currency. Throws `usage`. */
-export function maxCost(value: string, what: string): number {
-  const amount = parseAmount(value)
-  if (amount !== undefined) return amount
-  throw usageError(
-    `${what}: "${value}" is not an amount.`,
-    'Use a number with at most six decimals, such as 12.50.',
-  )
 }
 
 /** With all but `off`, every finished result is drawn. */
@@ -82,7 +66,14 @@ export const SETTINGS = {
     about: 'URL of the service',
     environment: 'RUSHES_BASE_URL',
     key: 'baseUrl',
-    check: address,
+    // A first check. The client checks the URL in full.
+    check(value, what) {
+      if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
+        throw usageError(
+          `${what}: "${value}" is not a valid service URL.`,
+          'Example: https://api.example.com',
+        )
+    },
   },
   videoModel: {
     about: 'Video model, as provider/name',
@@ -123,26 +114,32 @@ export const SETTINGS = {
     about: 'Currency of the prices of this profile, such as USD',
     key: 'currency',
     default: 'credits',
-    check: currency,
+    check(value, what) {
+      if (!/^[^\s\p{C}]{1,16}$/u.test(value))
+        throw usageError(
+          `${what}: "${value}" is not a valid currency.`,
+          'Use one word of at most 16 characters, such as USD.',
+        )
+    },
   },
   maxCost: {
     about: 'Refuse to create runs whose estimate is higher, or without a price',
     environment: 'RUSHES_MAX_COST',
     key: 'maxCost',
-    check: (value, what) => void maxCost(value, what),
+    check: amount,
   },
   maxCostPerDay: {
     about: 'Refuse to create runs if the estimates of 24 hours, of all commands together, would be higher',
     environment: 'RUSHES_MAX_COST_PER_DAY',
     key: 'maxCostPerDay',
-    check: (value, what) => void maxCost(value, what),
+    check: amount,
   },
   show: {
     about: 'Draw finished results in the terminal, as `--show` does: auto, kitty, iterm2, blocks or off',
     environment: 'RUSHES_SHOW',
     key: 'show',
     default: 'off',
-    check: (value, what) => {
+    check(value, what) {
       if (!SHOW_VALUES.includes(value))
         throw usageError(
           `${what}: "${value}" is not a valid value.`,
@@ -171,10 +168,10 @@ export type SettingName = keyof typeof SETTINGS
 /** Address of the local service in the journal. Its real URL has another port in every process. */
 export const LOCAL_ADDRESS = 'local'
 
-const rows = Object.entries(SETTINGS) as [SettingName, SettingRow][]
+const ROWS: readonly SettingRow[] = Object.values(SETTINGS)
 
 /** Keys of `rushes config`, in the order of the table. */
-export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key === undefined ? [] : [key]))
+export const CONFIG_KEYS: readonly string[] = ROWS.map(({ key }) => key)
 
 /** Returns the row of a config key. For an unknown key, throws `usage` and suggests the most similar key. */
 export function settingOfKey(key: string): SettingRow {
@@ -183,33 +180,32 @@ export function settingOfKey(key: string): SettingRow {
       'The API key cannot be set with `rushes config`: it would stay in the shell history.',
       'Store it with `rushes login`.',
     )
-  const found = rows.find(([, setting]) => setting.key === key)
-  if (found !== undefined) return found[1]
+  const found = ROWS.find((row) => row.key === key)
+  if (found !== undefined) return found
   throw usageError(
     `Unknown setting "${key}".${didYouMean(key, CONFIG_KEYS)}`,
     `Settings: ${CONFIG_KEYS.join(', ')}.`,
   )
 }
 
-export interface SettingSources {
+interface SettingSources {
   readonly flag?: string | undefined
   readonly env: Env
-  /** Values of the profile by config key. */
-  readonly file: Readonly<Record<string, string>>
+  profile(): RawProfile
 }
 
 const kebabCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** Finds the value of a setting. Undefined when it is not set and has no default. Throws `usage` for an invalid value. */
-export function findSetting(name: SettingName, { flag, env, file }: SettingSources): string | undefined {
-  const { environment, key, default: byDefault, check }: SettingRow = SETTINGS[name]
-  const candidates: readonly (readonly [value: string | undefined, source: string])[] = [
-    [flag, `--${kebabCase(name)}`],
-    [environment && variable(env, environment), environment ?? ''],
-    [key && file[key], `the config file (${key})`],
-    [byDefault, 'default'],
+/** Reads the value of a setting. Undefined when it is not set and has no default. Throws `usage` for an invalid value. */
+export function readSetting(name: SettingName, { flag, env, profile }: SettingSources): string | undefined {
+  const { environment = '', key, default: byDefault, check }: SettingRow = SETTINGS[name]
+  const sources: readonly (readonly [source: string, value: string | undefined])[] = [
+    [`--${kebabCase(name)}`, flag],
+    [environment, variable(env, environment)],
+    [`the config file (${key})`, settingOf(profile(), key)],
+    ['default', byDefault],
   ]
-  const [value, source] = candidates.find(([each]) => each !== undefined) ?? []
-  if (value !== undefined) check?.(value, source ?? '')
+  const [source = '', value] = sources.find(([, each]) => each !== undefined) ?? []
+  if (value !== undefined) check?.(value, source)
   return value
 }

@@ -1,7 +1,7 @@
-/** Tables: columns for a terminal, or rows separated by tabs for a pipe. Text widths take 15 ms to load. */
+/** Tables: columns for a terminal, or rows separated by tabs for a pipe. */
+import { printable } from '../../protocol/text.js'
 import { tabRow, wrapWords } from './format.js'
 import type { Output } from './output.js'
-import { columnsOf, cutToColumns } from './text-width.js'
 
 type Row = readonly string[]
 
@@ -15,18 +15,22 @@ interface TableOptions {
 /** Format of the rows of a `list` command. */
 interface ListFormat<Item> extends TableOptions {
   readonly header: Row
-  cells(item: Item): Row
+  /** A value that is undefined is shown as `-`. */
+  cells(item: Item): readonly (string | number | undefined)[]
   json(item: Item): object
 }
 
 /** Prints one JSON object per line with `--json`, else a table. */
-export function printList<Item>(
+export async function printList<Item>(
   out: Output,
   items: readonly Item[],
   { header, cells, json, ...options }: ListFormat<Item>,
-): void {
+): Promise<void> {
   if (out.mode.json) for (const item of items) out.json(json(item))
-  else printTable(out, header, items.map(cells), options)
+  else {
+    const rows = items.map((item) => cells(item).map((cell = '-') => printable(String(cell))))
+    await printTable(out, header, rows, options)
+  }
 }
 
 /** A column of these cells is left out. */
@@ -42,19 +46,27 @@ const MIN_LAST_COLUMNS = 10
  * Prints a table with a header, unless that is empty, for a terminal, without its empty columns; or all rows without a
  * header for a pipe.
  */
-export function printTable(out: Output, header: Row, rows: readonly Row[], options: TableOptions = {}): void {
-  if (out.stdoutIsTerminal)
-    for (const [at, line] of alignedLines(header, rows, out.columns || DEFAULT_COLUMNS, options).entries())
-      out.line(at === 0 && header.length > 0 ? out.style.out.bold(line) : line)
-  else for (const row of rows) out.line(tabRow(row))
+export async function printTable(
+  out: Output,
+  header: Row,
+  rows: readonly Row[],
+  options: TableOptions = {},
+): Promise<void> {
+  const lines = out.stdoutIsTerminal
+    ? await alignedLines(header, rows, out.columns || DEFAULT_COLUMNS, options)
+    : rows.map(tabRow)
+  for (const [at, line] of lines.entries())
+    out.line(out.stdoutIsTerminal && at === 0 && header.length > 0 ? out.style.out.bold(line) : line)
 }
 
-function alignedLines(
+async function alignedLines(
   header: Row,
   rows: readonly Row[],
   limit: number,
   { optional = [], isCut = false }: TableOptions,
-): readonly string[] {
+): Promise<readonly string[]> {
+  // Takes 15 ms to load.
+  const { columnsOf, cutToColumns } = await import('./text-width.js')
   const table = header.length === 0 ? rows : [header, ...rows]
   const widths = (table[0] ?? []).map((_, at) => Math.max(...table.map((row) => columnsOf(row[at] ?? ''))))
   const before = (columns: readonly number[]) =>

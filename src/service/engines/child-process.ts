@@ -8,18 +8,18 @@ export type ChildEnvironment = Readonly<Record<string, string | undefined>>
 
 /**
  * Variables of the service, its database and its storage. `CREDENTIALS_DIRECTORY` contains the secrets of a systemd
- * unit.
+ * unit. Windows ignores the case of names.
  */
-const SERVICE_NAMES = /^(RUSHES_|PG|AWS_|CREDENTIALS_DIRECTORY$)/
+const SERVICE_NAMES = /^(RUSHES_|PG|AWS_|CREDENTIALS_DIRECTORY$)/i
 /** Variables whose values are also removed under any other name. */
-const SECRET_NAMES: ReadonlySet<string> = new Set([
+const SECRET_NAMES = [
   'RUSHES_API_KEY',
   'RUSHES_DATABASE_URL',
   'PGPASSWORD',
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
-])
+]
 
 /**
  * Returns the environment for the user's command. Removes the variables of the service, and variables such as
@@ -29,13 +29,8 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
 export function commandEnvironment(
   env: ChildEnvironment,
   urls: readonly (string | undefined)[] = [],
-  platform: NodeJS.Platform = process.platform,
 ): ChildEnvironment {
-  // Windows ignores the case of names.
-  const nameOf = (name: string) => (platform === 'win32' ? name.toUpperCase() : name)
-  const values = Object.entries(env).map(([name, value]) =>
-    SECRET_NAMES.has(nameOf(name)) ? value : undefined,
-  )
+  const values = SECRET_NAMES.map((name) => env[name])
   const secrets = [...urls, ...values].filter((text): text is string => text !== undefined && text !== '')
   const passwords = secrets.flatMap(passwordsOf).filter((password) => password.length >= MIN_SECRET_LENGTH)
   const patterns = passwords.map(passwordPattern)
@@ -43,7 +38,7 @@ export function commandEnvironment(
   const authorities = secrets.flatMap((text) => /:(\/\/[^/?#]*@[^/?#]*)/.exec(text)?.[1] ?? [])
   const isSecret = (value: string): boolean =>
     patterns.some((pattern) => pattern.test(value)) || authorities.some((each) => value.includes(each))
-  return filtered(env, (name, value) => !SERVICE_NAMES.test(nameOf(name)) && !isSecret(value))
+  return filtered(env, (name, value) => !SERVICE_NAMES.test(name) && !isSecret(value))
 }
 
 /** Shorter passwords are ignored: an unrelated variable may have the same value by chance. */
@@ -57,9 +52,7 @@ export const rendererEnvironment = (env: ChildEnvironment): ChildEnvironment =>
   filtered(
     env,
     (name, value) =>
-      !SERVICE_NAMES.test(name.toUpperCase()) &&
-      !NAMES_OF_SECRETS.test(name) &&
-      !URL_WITH_PASSWORD.test(value),
+      !SERVICE_NAMES.test(name) && !NAMES_OF_SECRETS.test(name) && !URL_WITH_PASSWORD.test(value),
   )
 
 const NAMES_OF_SECRETS = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|DATABASE_URL|REDIS_URL/i
@@ -89,16 +82,12 @@ function passwordsOf(text: string): readonly string[] {
 
 const MAX_STDERR_CHARACTERS = 2_000
 
-interface StderrTail {
-  /** Text without control characters. Starts at the beginning of a line if possible. */
-  readonly text: string
-}
-
 /**
  * Keeps the end of standard error, which usually contains the reason for a failure. Reads the whole stream, because a
- * full pipe would block the process.
+ * full pipe would block the process. The returned function returns the text without control characters, from the beginning
+ * of a line if possible.
  */
-export function readStderrTail(stream: NodeJS.ReadableStream | null): StderrTail {
+export function readStderrTail(stream: NodeJS.ReadableStream | null): () => string {
   let tail = ''
   let isCut = false
   stream?.setEncoding('utf8')
@@ -110,12 +99,10 @@ export function readStderrTail(stream: NodeJS.ReadableStream | null): StderrTail
     isCut = true
     tail = tail.slice(-MAX_STDERR_CHARACTERS)
   })
-  return {
-    get text() {
-      const end = tail.slice(-MAX_STDERR_CHARACTERS)
-      const isPart = isCut || end.length < tail.length
-      return plainText(isPart ? end.replace(/^[^\n]*\n(?=.)/s, '') : end)
-    },
+  return () => {
+    const end = tail.slice(-MAX_STDERR_CHARACTERS)
+    const isPart = isCut || end.length < tail.length
+    return plainText(isPart ? end.replace(/^[^\n]*\n(?=.)/s, '') : end)
   }
 }
 

@@ -81,7 +81,7 @@ function startRenderer(
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  const stderr = readStderrTail(child.stderr)
+  const stderrTail = readStderrTail(child.stderr)
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => child.pid === undefined && resolve(describeError(error)))
     child.once('exit', (code, signal) => {
@@ -102,7 +102,7 @@ function startRenderer(
       // At once, because the memory use still grows.
       child.kill('SIGKILL')
     })
-    void ended.then((reason) => reject(new RendererCrashed(`the renderer crashed (${reason})`, stderr.text)))
+    void ended.then((reason) => reject(new RendererCrashed(`the renderer crashed (${reason})`, stderrTail())))
   })
   const job: RemoteJob = { kind, ...(run && { run }), input, folder, references }
   // Without a free file descriptor there is no channel. Ignore errors: if the process has ended, that rejects the job.

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFile
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine, hasShell } from '../../../src/service/engines/command/index.js'
+import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import { RendererCrashed, type RenderJob } from '../../../src/service/engines/engine.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
@@ -32,12 +32,11 @@ const job = (more: Partial<RenderJob> = {}): RenderJob => ({
 
 interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>
-  readonly urls?: readonly string[]
   readonly clock?: Clock
 }
 
-const engine = (command: string, { env = {}, clock = systemClock, urls = [] }: EngineOptions = {}) =>
-  createCommandEngine({ command, env: { PATH: process.env.PATH, ...env }, clock, urls })
+const engine = (command: string, { env = {}, clock = systemClock }: EngineOptions = {}) =>
+  createCommandEngine({ command, env: { PATH: process.env.PATH, ...env }, clock })
 
 /** A file in a folder of its own, as the service saves a reference. */
 function referenceOf(bytes: Uint8Array): string {
@@ -80,38 +79,22 @@ test('a reference that could not be had fails the run before anything is started
   expect(readdirSync(of.folder)).toEqual([])
 })
 
-test('the environment says what the run is, and holds nothing of the service', async () => {
+test('the environment says what the run is, and has nothing of the service', async () => {
   const of = job()
-  const own = {
-    RUSHES_API_KEY: 'rk_secret',
-    RUSHES_STATE_DIR: '/state',
-    PGPASSWORD: 'pg-password',
-    AWS_SECRET_ACCESS_KEY: 'aws-secret',
-    DATABASE_URL: 'postgres://rushes:db-password@db/rushes?sslmode=require',
-    DATABASE_PASSWORD: 'db-password',
-  }
-  const env = { ...own, CUDA_VISIBLE_DEVICES: '1' }
-  const urls = ['postgres://rushes:db-password@db/rushes']
-  await engine('env > "$RUSHES_OUTPUT_DIR/env"', { env, urls }).render(of)
-  const told = Object.fromEntries(
-    text(of, 'env')
-      .trim()
-      .split('\n')
-      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  const env = { RUSHES_API_KEY: 'rk_secret', COPY: 'rk_secret', PGHOST: 'db', CUDA_VISIBLE_DEVICES: '1' }
+  await engine('env > "$RUSHES_OUTPUT_DIR/env"', { env }).render(of)
+  const lines = text(of, 'env').split('\n')
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `RUSHES_OUTPUT_DIR=${of.folder}`,
+      `RUSHES_INPUT_DIR=${of.folder}-input`,
+      'RUSHES_RUN_ID=run_7',
+      'RUSHES_MODEL=acme/my-model',
+      'RUSHES_KIND=image',
+      'CUDA_VISIBLE_DEVICES=1',
+    ]),
   )
-  expect(told).toMatchObject({
-    RUSHES_OUTPUT_DIR: of.folder,
-    RUSHES_RUN_ID: 'run_7',
-    RUSHES_MODEL: 'acme/my-model',
-    RUSHES_KIND: 'image',
-    CUDA_VISIBLE_DEVICES: '1',
-  })
-  for (const value of Object.values(own)) expect(Object.values(told)).not.toContain(value)
-  expect(
-    Object.keys(told)
-      .filter((name) => name.startsWith('RUSHES_'))
-      .sort(),
-  ).toEqual(['RUSHES_INPUT_DIR', 'RUSHES_KIND', 'RUSHES_MODEL', 'RUSHES_OUTPUT_DIR', 'RUSHES_RUN_ID'])
+  expect(lines.filter((line) => /^(RUSHES_API|COPY|PG)/.test(line))).toEqual([])
 })
 
 test('outputs are plain files with something in them, typed by their bytes, in the order of their names', async () => {
@@ -215,12 +198,4 @@ test.runIf(process.platform === 'linux')('no engine outlives a service that was 
   expect(processExists(pid)).toBe(true)
   service.kill('SIGKILL')
   await until(`the end of ${pid}`, () => !processExists(pid))
-})
-
-test('a shell is looked for in PATH on Windows, and is always there elsewhere', () => {
-  const folder = temporaryFolder()
-  expect(hasShell('linux', '')).toBe(true)
-  expect(hasShell('win32', `C;${folder}`)).toBe(false)
-  writeFileSync(join(folder, 'sh.exe'), '')
-  expect(hasShell('win32', `C;${folder}`)).toBe(true)
 })

@@ -207,7 +207,6 @@ describe('the answer', () => {
   test.each<[name: string, entry: (url: string) => object]>([
     ['a relative link', () => ({ url: '/v1/images/i1/content' })],
     ['an absolute link', (url) => ({ url: `${url}/v1/images/i1/content` })],
-    ['a data: URL', () => ({ url: `data:image/png;base64,${PICTURE}` })],
     ['base64 with a prefix', () => ({ b64_json: `data:image/png;base64,${PICTURE}` })],
     ['a link, with base64 null', () => ({ b64_json: null, url: '/v1/images/i1/content' })],
   ])('may be %s', async (_, entry) => {
@@ -228,9 +227,7 @@ describe('the answer', () => {
     [{ error: { message: 'safety filter' } }, "The model's server failed: safety filter"],
     [{ data: [{ b64_json: 'AAAA%%%%' }] }, 'sent a result that is not valid base64'],
     [{ data: [{ b64_json: Buffer.from('<html>no</html>').toString('base64') }] }, 'sent text/html'],
-    [{ data: [{ b64_json: Buffer.from('%PDF-1.7\n').toString('base64') }] }, 'sent application/pdf'],
     ['{"data":[{"b64_json":"', 'an incomplete response, or one that is not JSON'],
-    ['', 'an incomplete response, or one that is not JSON'],
   ])('fails the run: %j', async (body, expected) => {
     const { render, server } = await open('sglang')
     server.fault(GENERATIONS, answering(body))
@@ -288,23 +285,6 @@ describe('the answer', () => {
     expect(sizeOfPng(resultOf(job.folder))).toBe('64x64')
     expect(server.count(GENERATIONS)).toBe(1)
   })
-
-  test('redirects without end fail the run', async () => {
-    const { render, server } = await open('sglang')
-    server.fault(GENERATIONS, answering({ data: [{ url: '/again' }] }))
-    server.fault('GET /again', { status: 302, headers: { location: '/again' } }, 100)
-    await expect(render()).rejects.toThrow('redirected the request too often')
-  })
-})
-
-test.each<[name: string, answer: ServerAnswer]>([
-  ['404', { status: 404 }],
-  ['a page', { body: '<html></html>' }],
-  ['another list', { body: [] }],
-])('a server without a list of models is another server: %s', async (_, answer) => {
-  const { render, server } = await open('sglang')
-  server.fault('GET /v1/models', answer)
-  expect(sizeOfPng(await render())).toBe('1024x1024')
 })
 
 test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([
@@ -317,11 +297,6 @@ test.each<[name: string, document: Partial<EngineDocument>, problems: readonly s
     'a parameter that does not exist',
     { engine: { send: { step: 'x' } } },
     ['send.step: is not a property of the input'],
-  ],
-  [
-    'a field without a name',
-    { input: STEPS_AND_SEED, engine: { send: { steps: '', seed: 'seed' } } },
-    ['send.steps: must be the name of a field of the request'],
   ],
   [
     'fields that the engine sets itself: a prompt could then set parameters, and a number of pictures costs money',
@@ -340,11 +315,6 @@ test.each<[name: string, document: Partial<EngineDocument>, problems: readonly s
     'an invalid size',
     { engine: { sizes: { '1:1': '1024' } } },
     ['sizes.1:1: must be a size, such as 1344x768'],
-  ],
-  [
-    'a quality without a size',
-    { input: { quality: { type: 'string', enum: ['low', 'max'] } } },
-    ['send: "quality" is not sent: add it here, or remove it from the input'],
   ],
   [
     'a resolution without a size',
@@ -376,12 +346,4 @@ test('a reference that stable-diffusion.cpp may skip fails the run, and other se
   const other = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
   await other.render({}, [path])
   expect((await drawings(other.server)[0]?.form())?.get('image')).toMatchObject({ type: 'image/webp' })
-})
-
-test('a reference that is not an image fails the run, because some servers skip it and draw without it', async () => {
-  const { render, server } = await open('sdcpp')
-  const path = join(temporaryFolder(), 'reference')
-  writeFileSync(path, 'not an image')
-  await expect(render({}, [path])).rejects.toThrow('Reference image 1 is not an image')
-  expect(server.requests).toEqual([])
 })

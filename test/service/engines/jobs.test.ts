@@ -1,7 +1,5 @@
 /** The life of a job at a provider that costs money: it is paid for once, whatever happens. */
-import { once } from 'node:events'
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
@@ -30,16 +28,14 @@ import { until } from '../../support/until.js'
 
 interface OpenOptions extends ProviderOptions {
   readonly hasCost?: boolean
-  readonly hasDoor?: boolean
 }
 
-async function open({ hasCost = true, hasDoor = false, ...options }: OpenOptions = {}) {
+async function open({ hasCost = true, ...options }: OpenOptions = {}) {
   const server = await createProvider(options)
-  const door = hasDoor ? await createDoor(Number(new URL(server.url).port)) : undefined
   const clock = createManualClock()
   const network = createNetwork({ env: {}, clock })
   const upstream = createUpstream({
-    url: new URL(door?.url ?? server.url),
+    url: new URL(server.url),
     hasCost,
     parts: { fetch: network.fetch, clock },
   })
@@ -58,67 +54,7 @@ async function open({ hasCost = true, hasDoor = false, ...options }: OpenOptions
     return rendering
   }
   const creates = () => server.count('POST')
-  return { server, door, clock, upstream, engine, stored, render, creates }
-}
-
-/** What the door does with the next POST: it breaks or ends the connection, before or after the server has it. */
-type DoorFault = 'reset' | 'end' | 'reset after it'
-
-/** The connections of the engine to its server. A client sees no difference to the server itself. */
-async function createDoor(port: number) {
-  const connections: { readonly socket: Socket; posts: number }[] = []
-  let fault: DoorFault | undefined
-  const listener = createServer((socket) => {
-    const connection = { socket, posts: 0 }
-    connections.push(connection)
-    const inner = connect(port, '127.0.0.1')
-    const close = () => {
-      socket.destroy()
-      inner.destroy()
-    }
-    for (const each of [socket, inner]) each.on('error', close).on('close', close)
-    inner.pipe(socket)
-    socket.on('data', (chunk) => {
-      if (!chunk.toString('latin1').startsWith('POST ')) return void inner.write(chunk)
-      connection.posts++
-      const now = fault
-      fault = undefined
-      if (now === 'reset') return void socket.resetAndDestroy()
-      if (now === 'end') return void socket.end()
-      if (now !== undefined)
-        inner
-          .unpipe(socket)
-          .once('data', () => socket.resetAndDestroy())
-          .resume()
-      inner.write(chunk)
-    })
-  })
-  const listen = (at: number) =>
-    new Promise<void>((resolve) => listener.listen(at, '127.0.0.1', () => resolve()))
-  await listen(0)
-  const own = (listener.address() as AddressInfo).port
-  const close = () =>
-    new Promise<void>((resolve) => {
-      listener.close(() => resolve())
-      for (const { socket } of connections) socket.destroy()
-    })
-  whenOver(close)
-  return {
-    url: `http://127.0.0.1:${own}`,
-    /** By connection that had any: the number of POSTs. */
-    posts: () => connections.flatMap(({ posts }) => (posts > 0 ? [posts] : [])),
-    /** Ends idle connections, as a server does after its keep-alive time. */
-    async endIdle() {
-      const gone = connections.map(({ socket }) => once(socket, 'close'))
-      for (const { socket } of connections) socket.end()
-      await Promise.all(gone)
-    },
-    fault: (next: DoorFault) => {
-      fault = next
-    },
-    close,
-    reopen: () => listen(own),
-  }
+  return { server, clock, upstream, engine, stored, render, creates }
 }
 
 test('the intent is stored before the create, and the job before its first poll', async () => {
@@ -161,57 +97,6 @@ describe('a create without a clear answer', () => {
     server.fault('POST', fault)
     await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
     expect(creates()).toBe(1)
-  })
-})
-
-describe('a create on a connection of an earlier one', () => {
-  /** With a connection that has had one POST. */
-  async function openUsed() {
-    const { door, ...opened } = await open({ hasDoor: true })
-    if (door === undefined) throw new Error('no door')
-    const run = { id: 'run_8', model: 'acme/model' }
-    await opened.clock.runUntil(opened.render({ run, save: async () => {} }))
-    expect(door.posts()).toEqual([1])
-    return { door, ...opened }
-  }
-
-  test('uses a new connection, once, when the server has closed the idle one', async () => {
-    const { door, clock, render, creates } = await openUsed()
-    await door.endIdle()
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    expect([door.posts(), creates()]).toEqual([[1, 1], 2])
-  })
-
-  test.each<[what: string, fault: DoorFault]>([
-    ['resets', 'reset'],
-    ['ends', 'end'],
-  ])(
-    'that the server %s at the moment of the create has an unknown outcome, and is sent once',
-    async (_, fault) => {
-      const { door, server, clock, stored, render } = await openUsed()
-      door.fault(fault)
-      await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-      expect([door.posts(), server.jobs.length]).toEqual([[2], 1])
-      expect(stored).toEqual([{ intent: expect.anything() }])
-    },
-  )
-
-  test('is not sent again when the connection breaks after the server has accepted it', async () => {
-    const { door, server, clock, render } = await openUsed()
-    door.fault('reset after it')
-    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([door.posts(), server.jobs.length]).toEqual([[2], 2])
-  })
-
-  test('is sent when a stopped server is back, since it was certainly not accepted', async () => {
-    const { door, clock, stored, render, creates } = await openUsed()
-    await door.close()
-    const rendering = render()
-    await clock.runUntil(until('a refusal', () => stored.length >= 2))
-    expect([stored.slice(0, 2), door.posts()]).toEqual([[{ intent: expect.anything() }, {}], [1]])
-    await door.reopen()
-    expect(await clock.runUntil(rendering)).toHaveLength(1)
-    expect([door.posts(), creates()]).toEqual([[1, 1], 2])
   })
 })
 

@@ -1,5 +1,5 @@
 /** The engine `videos` against servers that speak each dialect, as read in the sources of the programs. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
@@ -165,13 +165,6 @@ describe('a job', () => {
     await expect(clock.runUntil(render())).rejects.toThrow(expected)
   })
 
-  test('may end at once, and in another word', async () => {
-    const { server, clock, render } = await open()
-    server.fault('GET /v1/videos/video_1/content', { body: FILM })
-    server.fault('GET /v1/videos/', { body: { id: 'video_1', status: 'Succeeded' } })
-    expect(await clock.runUntil(render())).toHaveLength(1)
-  })
-
   test.each([404, 409])('survives failed polls, and a film that is not there yet: %i', async (status) => {
     const { server, clock, render } = await open()
     server.fault('GET /v1/videos/video_1/content', { status, body: { detail: 'not ready' } }, 4)
@@ -198,15 +191,6 @@ describe('a job', () => {
     expect([server.count('GET'), server.cancelled]).toEqual([20, ['video_1']])
   })
 
-  test('gets requests more and more rarely', async () => {
-    const { server, clock, render } = await open({}, { isQuick: false })
-    void render()
-    const startedAt = clock.monotonic()
-    await clock.runUntil(until('ten looks', () => (server.jobs[0]?.looks ?? 0) >= 10))
-    // 2 + 3 + 5 + 7 + 5 × 10 s
-    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(67_000)
-  })
-
   test.each([{}, { detail: 'starting' }])('without an id fails: %j', async (body) => {
     const { server, clock, render } = await open()
     server.fault('POST /v1/videos', { body })
@@ -229,17 +213,6 @@ test('a run that is cancelled while its job is created removes the job when its 
   answer()
   await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
   expect([server.cancelled, server.count('GET')]).toEqual([['video_1'], 0])
-})
-
-test('a cancelled run removes its job', async () => {
-  const { server, clock, render } = await open({}, { isQuick: false })
-  const stop = new AbortController()
-  const folder = temporaryFolder()
-  const rendering = render({}, { signal: stop.signal, folder })
-  await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
-  stop.abort(new Error('stopped by the test'))
-  await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
-  expect([readdirSync(folder), server.cancelled]).toEqual([[], ['video_1']])
 })
 
 test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([

@@ -40,8 +40,6 @@ export interface ComfyOptions {
   readonly isQuick?: boolean
   /** Whether each job, also one that it never had, is a cancelled one. */
   readonly isHostile?: boolean
-  /** Bytes of files by extension. */
-  readonly files?: Readonly<Record<string, Uint8Array>>
 }
 
 export const SAMPLERS = ['euler', 'dpmpp_2m']
@@ -54,12 +52,6 @@ const OUTPUTS: Readonly<Record<string, (id: string) => object>> = {
     images: [{ filename: `${id}_00001_.mp4`, subfolder: 'video', type: 'output' }],
     animated: [true],
   }),
-  VHS_VideoCombine: (id) => ({
-    gifs: [
-      { filename: `${id}.mp4`, subfolder: '', type: 'output', format: 'video/h264-mp4', fullpath: '/x.mp4' },
-    ],
-  }),
-  SaveAudio: (id) => ({ audio: [{ filename: `${id}.flac`, subfolder: 'audio', type: 'output' }] }),
 }
 const CLASSES = [
   ...Object.keys(OUTPUTS),
@@ -73,7 +65,6 @@ export async function createComfyServer({
   isOld = false,
   isQuick = true,
   isHostile = false,
-  files = {},
 }: ComfyOptions = {}): Promise<ComfyServer> {
   let queue: Job[] = []
   let history = new Map<string, object>()
@@ -180,15 +171,8 @@ export async function createComfyServer({
     }
     if (path === '/view') {
       const extension = query.get('filename')?.split('.').at(-1) ?? ''
-      return { body: files[extension] ?? (extension === 'png' ? ONE_PIXEL_PNG : FILM) }
+      return { body: extension === 'png' ? ONE_PIXEL_PNG : FILM }
     }
-    if (path === '/system_stats')
-      return {
-        body: {
-          system: { comfyui_version: '0.9.2' },
-          devices: [{ name: 'cuda:0 GPU', type: 'cuda' }],
-        },
-      }
     return { status: 404, body: '404: Not Found' }
   }
 

@@ -110,14 +110,14 @@ interface Answer {
 
 export function createProviderServer(upstream: Upstream): JobServer<Answer> {
   const get = async (path: string, signal: AbortSignal) =>
-    (await upstream.value({ method: 'GET', path, isQuick: true }, signal)) as Answer
+    (await upstream.value({ method: 'GET', path, isQuick: true }, signal)) as unknown as Answer
   return {
     type: 'provider',
     upstream,
     pollStepsMs: [1_000, 2_000, 5_000],
     createRequest: async ({ input }) => ({ method: 'POST', path: 'model', json: input, isQuick: true }),
     accept(answer) {
-      const { request_id: id, status_url: get, cancel_url: cancel } = answer as Answer
+      const { request_id: id, status_url: get, cancel_url: cancel } = answer
       return acceptedJob(id, { get, cancel })
     },
     async poll({ id, urls }, signal) {

@@ -1,5 +1,6 @@
 /** What the answers of a ComfyUI server mean: the history of a job, the queue, and the errors of a workflow. */
 import { isObject } from '../../../protocol/parse.js'
+import type { Answer } from '../upstream/index.js'
 import type { JobState } from '../upstream/jobs.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import { nodeText, type Workflow } from './workflow.js'
@@ -14,26 +15,23 @@ export interface ServerFile {
 export type ComfyState = JobState<readonly ServerFile[]>
 
 /** Returns the end of a job by the answer of `/history/<id>`, or undefined if the job is not in it. */
-export function endIn(history: unknown, id: string): ComfyState | undefined {
-  const entry = isObject(history) && Object.hasOwn(history, id) ? history[id] : undefined
+export function endIn(history: Answer, id: string): ComfyState | undefined {
+  const entry = Object.hasOwn(history, id) ? history[id] : undefined
   if (!isObject(entry)) return undefined
-  const status = isObject(entry.status) ? entry.status : {}
-  if (status.status_str !== 'error') return { state: 'done', result: filesOf(entry.outputs) }
-  const messages = Array.isArray(status.messages) ? status.messages.filter(Array.isArray) : []
-  const error = messages.find(([name]) => name === 'execution_error')?.[1]
+  const { status_str: status, messages } = isObject(entry.status) ? entry.status : {}
+  if (status !== 'error') return { state: 'done', result: filesOf(entry.outputs) }
+  const events = Array.isArray(messages) ? messages.filter(Array.isArray) : []
+  const [, error] = events.find(([name]) => name === 'execution_error') ?? []
   if (isObject(error)) return { state: 'failed', message: executionError(error) }
-  if (messages.some(([name]) => name === 'execution_interrupted'))
-    return { state: 'failed', message: 'The job was canceled in ComfyUI.' }
-  return { state: 'failed', message: 'The server reports an error without a message.' }
+  const isCanceled = events.some(([name]) => name === 'execution_interrupted')
+  return { state: 'failed', message: isCanceled ? 'The job was canceled in ComfyUI.' : '' }
 }
 
 /** Without the traceback, which contains paths of the server. */
-const executionError = ({ node_type, node_id, exception_type, exception_message }: Json): string => {
+const executionError = ({ node_type, node_id, exception_type, exception_message }: Answer): string => {
   const message = textOf(exception_message).trim() || textOf(exception_type) || 'no message'
   return `${textOf(node_type) || 'A node'} (node ${textOf(node_id) || '?'}): ${message}`
 }
-
-type Json = Readonly<Record<string, unknown>>
 
 const textOf = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : ''
@@ -44,19 +42,16 @@ const textOf = (value: unknown): string =>
  * count only if the job has nothing else. Files of other types, such as latents, never count.
  */
 function filesOf(outputs: unknown): readonly ServerFile[] {
-  const files = new Map<string, ServerFile>()
-  const nodes = Object.entries(isObject(outputs) ? outputs : {}).sort(([one], [other]) =>
-    natural.compare(one, other),
-  )
-  for (const [, lists] of nodes)
-    for (const list of isObject(lists) ? Object.values(lists) : [])
-      for (const each of Array.isArray(list) ? list : [])
-        if (isObject(each) && typeof each.filename === 'string' && MEDIA_FILE.test(each.filename)) {
-          const { filename } = each
-          const file = { filename, subfolder: textOf(each.subfolder), type: textOf(each.type) || 'output' }
-          files.set(JSON.stringify(file), file)
-        }
-  const found = [...files.values()]
+  const nodes = Object.entries(isObject(outputs) ? outputs : {})
+  const lists = nodes
+    .toSorted(([one], [other]) => natural.compare(one, other))
+    .flatMap(([, node]) => (isObject(node) ? Object.values(node).filter(Array.isArray) : []))
+  const files = lists.flat().flatMap((each): readonly ServerFile[] => {
+    if (!isObject(each) || !MEDIA_FILE.test(textOf(each.filename))) return []
+    const { filename, subfolder, type } = each
+    return [{ filename: textOf(filename), subfolder: textOf(subfolder), type: textOf(type) || 'output' }]
+  })
+  const found = [...new Map(files.map((file) => [JSON.stringify(file), file])).values()]
   const saved = found.filter(({ type }) => type === 'output')
   return saved.length > 0 ? saved : found.filter(({ type }) => type === 'temp')
 }
@@ -70,8 +65,8 @@ const natural = new Intl.Collator('en', { numeric: true })
  * Finds a job in the answer of `/queue`: `{"queue_running":[[number,"id",workflow,…]],"queue_pending":[…]}`. Waiting jobs
  * run in the order of their numbers, which is not that of the list.
  */
-export function placeIn(queue: unknown, id: string): ComfyState {
-  const { queue_running: running, queue_pending: pending } = isObject(queue) ? queue : {}
+export function placeIn(queue: Answer, id: string): ComfyState {
+  const { queue_running: running, queue_pending: pending } = queue
   if (!Array.isArray(running) || !Array.isArray(pending))
     throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
   const isOwn = (job: unknown): job is unknown[] => Array.isArray(job) && job[1] === id

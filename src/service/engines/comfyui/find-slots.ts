@@ -165,7 +165,7 @@ class Finder {
   #slotsOf(nodes: readonly string[], name: string, inputs = INPUTS[name]?.names ?? []): readonly Slot[] {
     return nodes.flatMap((node) =>
       inputs.flatMap(
-        (each) => literalSlot(this.#workflow, { node, keys: [each] }, INPUTS[name]?.type ?? '') ?? [],
+        (each) => literalSlot(this.#workflow, { node, input: each }, INPUTS[name]?.type ?? '') ?? [],
       ),
     )
   }
@@ -249,7 +249,7 @@ function titledSlots(workflow: Workflow, problems: string[]): Readonly<Record<st
   for (const { node, name } of nodes.toSorted((one, other) => one.number - other.number)) {
     const { names = [], type = '' } = INPUTS[name] ?? {}
     const literal = (inputs: readonly string[]): readonly Slot[] =>
-      inputs.flatMap((each) => literalSlot(workflow, { node, keys: [each] }, type) ?? [])
+      inputs.flatMap((each) => literalSlot(workflow, { node, input: each }, type) ?? [])
     const own = literal(names)
     const found = own.length > 0 ? own : literal(VALUE_INPUTS).slice(0, 1)
     if (found.length > 0) slots[name] = [...(slots[name] ?? []), ...found]
@@ -268,7 +268,7 @@ const unique = (slots: readonly Slot[]): readonly Slot[] => [
 export function frameRateOf(workflow: Workflow): number | undefined {
   const rates = Object.keys(workflow).flatMap((node) =>
     ['fps', 'frame_rate'].flatMap((name) => {
-      const slot = literalSlot(workflow, { node, keys: [name] }, 'number')
+      const slot = literalSlot(workflow, { node, input: name }, 'number')
       return slot === undefined ? [] : [valueAt(workflow, slot)]
     }),
   )
@@ -278,10 +278,9 @@ export function frameRateOf(workflow: Workflow): number | undefined {
 
 /** Returns the input if it holds a value of this type, or the input of the node that it is connected to. */
 function literalSlot(workflow: Workflow, slot: Slot, type: string): Slot | undefined {
-  const [name = ''] = slot.keys
   const value = valueAt(workflow, slot)
   const node = linkedNode(workflow, value)
   if (node === undefined) return typeof value === type ? slot : undefined
-  const linked = [...VALUE_INPUTS, name].map((each): Slot => ({ node, keys: [each] }))
+  const linked = [...VALUE_INPUTS, slot.input].map((each): Slot => ({ node, input: each }))
   return linked.find((each) => typeof valueAt(workflow, each) === type)
 }

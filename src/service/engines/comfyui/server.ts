@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto'
 import { sha256OfFile } from '../../../host/files.js'
 import type { MediaParameters } from '../../../protocol/media-parameters.js'
-import { isObject } from '../../../protocol/parse.js'
 import type { JobHandle, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { acceptedJob, type JobServer } from '../upstream/jobs.js'
@@ -47,7 +46,7 @@ export function createComfyServer(upstream: Upstream, model: ComfyModel): JobSer
       return { method: 'POST', path: 'prompt', json, isQuick: true }
     },
     async accept(answer, job) {
-      const handle = acceptedJob(isObject(answer) ? answer.prompt_id : undefined)
+      const handle = acceptedJob(answer.prompt_id)
       if (handle.id !== jobId(job.run?.id) && !RANDOM_UUID.test(handle.id))
         throw new JobEnded('The server does not give each job an id, so it is not ComfyUI.')
       const problem = refusalIn(answer, workflow)
@@ -109,7 +108,7 @@ async function upload(file: SourceFile, upstream: Upstream, { signal }: RenderJo
     ['subfolder', UPLOAD_FOLDER],
   ]
   const answer = await upstream.value({ method: 'POST', path: 'upload/image', form, isQuick: true }, signal)
-  const { name, subfolder = UPLOAD_FOLDER } = isObject(answer) ? answer : {}
+  const { name, subfolder = UPLOAD_FOLDER } = answer
   if (typeof name !== 'string')
     throw new UpstreamError('ComfyUI returned no name for the uploaded reference image.')
   return subfolder === '' ? name : `${subfolder}/${name}`

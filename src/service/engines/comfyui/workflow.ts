@@ -13,10 +13,10 @@ export interface WorkflowNode {
 
 export type Workflow = Readonly<Record<string, WorkflowNode>>
 
-/** Path of an input in the workflow: node, then the keys below `inputs`. */
+/** An input of a node. */
 export interface Slot {
   readonly node: string
-  readonly keys: readonly string[]
+  readonly input: string
 }
 
 export interface SlotValue {
@@ -24,7 +24,7 @@ export interface SlotValue {
   readonly value: unknown
 }
 
-export const slotText = ({ node, keys }: Slot): string => `${node}.inputs.${keys.join('.')}`
+export const slotText = ({ node, input }: Slot): string => `${node}.inputs.${input}`
 
 /** "KSampler (node 5)" */
 export const nodeText = (workflow: Workflow, id: string): string => {
@@ -32,10 +32,10 @@ export const nodeText = (workflow: Workflow, id: string): string => {
   return node === undefined ? `node ${id}` : `${node.class_type} (node ${id})`
 }
 
-/** The value that the workflow itself has in a slot of one key. */
-export function valueAt(workflow: Workflow, { node, keys: [key = ''] }: Slot): unknown {
-  const inputs = workflow[node]?.inputs ?? {}
-  return Object.hasOwn(inputs, key) ? inputs[key] : undefined
+/** The value that the workflow itself has in a slot. */
+export function valueAt(workflow: Workflow, { node, input }: Slot): unknown {
+  const inputs = Object.hasOwn(workflow, node) ? (workflow[node]?.inputs ?? {}) : {}
+  return Object.hasOwn(inputs, input) ? inputs[input] : undefined
 }
 
 /** Returns the node of a link (`["4", 0]`). */
@@ -47,7 +47,7 @@ export const linkedNode = (workflow: Workflow, value: unknown): string | undefin
 export function parseWorkflow(text: string): Parsed<Workflow> {
   const json = parseJson(text)
   if (!json.ok) return wrong('is not a JSON file')
-  const value = unwrapped(json.value)
+  const { value } = json
   if (isObject(value) && Array.isArray(value.nodes))
     return wrong('has the format of the editor. In ComfyUI, choose Workflow > Export (API)')
   const nodes = isObject(value) ? Object.entries(value) : []
@@ -58,33 +58,18 @@ export function parseWorkflow(text: string): Parsed<Workflow> {
   return { ok: true, value: value as Workflow }
 }
 
-/** Returns the workflow in the body of a request for ComfyUI, or for a service that runs it. */
-function unwrapped(value: unknown): unknown {
-  const isNode = (each: unknown) => isObject(each) && typeof each.class_type === 'string'
-  if (!isObject(value) || Object.values(value).some(isNode)) return value
-  const inner = [value.prompt, value.workflow, value.input].find(isObject)
-  return inner === undefined ? value : unwrapped(inner)
-}
-
 const wrong = (text: string): { readonly ok: false; readonly wrong: string } => ({ ok: false, wrong: text })
 
-/**
- * Finds the slot that a text such as `6.inputs.text` names. Ids of nodes (`12:3` within a subgraph)
- * and names of inputs (`images.image0`) may contain punctuation, so they are looked up in the workflow.
- */
+/** Finds the slot that a text such as `6.inputs.text` names. A node within a subgraph is `12:3`. */
 export function findSlot(workflow: Workflow, text: string): Parsed<Slot> {
-  const ids = Object.keys(workflow).filter((each) => text.startsWith(`${each}.`))
-  const [node] = ids.sort((one, other) => other.length - one.length)
-  if (node === undefined) {
+  const [node = '', input = ''] = text.split(/\.inputs\.(.*)/s)
+  if (valueAt(workflow, { node, input }) !== undefined) return { ok: true, value: { node, input } }
+  if (!Object.hasOwn(workflow, node)) {
     const nodes = Object.keys(workflow).map((id) => `${id} ${workflow[id]?.class_type}`)
     return wrong(`names no node of the workflow (it has ${listText(nodes)})`)
   }
-  const inputs = workflow[node]?.inputs ?? {}
-  const [first, ...rest] = text.slice(node.length + 1).split('.')
-  const keys = first === 'inputs' && rest.length > 0 ? keysIn(inputs, rest) : undefined
-  if (keys !== undefined) return { ok: true, value: { node, keys } }
-  const paths = Object.keys(inputs).map((name) => slotText({ node, keys: [name] }))
-  return wrong(`is not an input of ${nodeText(workflow, node)}, which has ${listText(paths)}`)
+  const inputs = Object.keys(workflow[node]?.inputs ?? {}).map((name) => slotText({ node, input: name }))
+  return wrong(`is not an input of ${nodeText(workflow, node)}, which has ${listText(inputs)}`)
 }
 
 const listText = (texts: readonly string[]): string =>
@@ -92,25 +77,12 @@ const listText = (texts: readonly string[]): string =>
 
 const MAX_LISTED = 20
 
-/** Returns the keys of an existing value: one of the names may contain dots. */
-function keysIn(value: unknown, names: readonly string[]): readonly string[] | undefined {
-  if (names.length === 0) return []
-  for (let length = names.length; length > 0; length--) {
-    const key = names.slice(0, length).join('.')
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) continue
-    const below = keysIn((value as Readonly<Record<string, unknown>>)[key], names.slice(length))
-    if (below !== undefined) return [key, ...below]
-  }
-  return undefined
-}
-
 /** Returns a copy of the workflow with a value in each slot. */
 export function filledWorkflow(workflow: Workflow, values: readonly SlotValue[]): Workflow {
-  const copy = structuredClone(workflow)
+  const filled: Record<string, WorkflowNode> = { ...workflow }
   for (const { slot, value } of values) {
-    let place: Record<string, unknown> = copy[slot.node]?.inputs ?? {}
-    for (const key of slot.keys.slice(0, -1)) place = place[key] as Record<string, unknown>
-    place[slot.keys.at(-1) ?? ''] = value
+    const node = filled[slot.node]
+    if (node !== undefined) filled[slot.node] = { ...node, inputs: { ...node.inputs, [slot.input]: value } }
   }
-  return copy
+  return filled
 }

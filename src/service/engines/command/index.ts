@@ -26,8 +26,7 @@ import type { ReadEngine } from '../read-engine.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 
 export const readCommand: ReadEngine = (settings, document) => {
-  const command = settings.text('command')
-  if (command === undefined && !settings.hasProblem(['command'])) settings.report(['command'], 'is missing')
+  const command = settings.requiredText('command')
   const folder = settings.text('folder')
   if (folder !== undefined && !existsSync(folder))
     settings.report(['folder'], `names "${shortened(printable(folder), 200)}", which does not exist`)
@@ -46,10 +45,9 @@ export const readCommand: ReadEngine = (settings, document) => {
 }
 
 /** Windows itself has no `sh`. */
-export const hasShell = (
-  platform: NodeJS.Platform = process.platform,
-  path: string = process.env.PATH ?? '',
-): boolean => platform !== 'win32' || path.split(';').some((folder) => existsSync(join(folder, 'sh.exe')))
+const hasShell = (): boolean =>
+  process.platform !== 'win32' ||
+  (process.env.PATH ?? '').split(';').some((folder) => existsSync(join(folder, 'sh.exe')))
 
 export interface CommandEngineOptions {
   /** The command, as typed in a shell. */
@@ -65,49 +63,26 @@ export interface CommandEngineOptions {
 
 export function createCommandEngine({ command, folder, env, urls, clock }: CommandEngineOptions): Engine {
   const childEnv = commandEnvironment(env, urls)
-
-  /** Runs the command, and ends it when the job is aborted. Settles after every process of the command has ended. */
-  async function run(
-    job: RenderJob,
-    inputFolder: string,
-    outputFolder: OwnFolder,
-  ): Promise<readonly RenderedFile[]> {
-    const files = await moveReferences(inputFolder, job.references)
-    job.signal.throwIfAborted()
-    await job.onSend?.()
-    const input = { ...job.input }
-    for (const [name, paths] of Object.entries(job.media ?? {})) {
-      const moved = await moveReferences(inputFolder, paths, `${name}-`)
-      input[name] = Array.isArray(input[name]) ? moved : moved[0]
-    }
-    const group = startGroup(
-      { command, folder },
-      environmentOf(childEnv, job, inputFolder),
-      inputText(input, files),
-      clock,
-    )
-    const removeListener = onAbort(job.signal, group.end)
-    try {
-      const end = await group.ended
-      job.signal.throwIfAborted()
-      checkEnd(end)
-      const outputs = await takeOutputs(outputFolder)
-      if (outputs.length === 0)
-        throw new Error(withStderr('The engine wrote no output file.', end.stderrTail))
-      return outputs
-    } finally {
-      removeListener()
-    }
-  }
-
   return {
+    /** Settles after every process of the command has ended. */
     async render(requested) {
       // Absolute, because the command may change its working directory.
       const job = { ...requested, folder: resolve(requested.folder) }
       const outputFolder = await holdFolder(job.folder)
       const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
       try {
-        return await run(job, inputFolder.path, outputFolder)
+        const input = await moveMedia(inputFolder.path, job)
+        job.signal.throwIfAborted()
+        await job.onSend?.()
+        const own = environmentOf(childEnv, job, inputFolder.path)
+        const group = startGroup({ command, folder }, own, `${writeJson(input)}\n`, clock)
+        const removeListener = onAbort(job.signal, group.end)
+        const end = await group.ended.finally(removeListener)
+        job.signal.throwIfAborted()
+        checkEnd(end)
+        const outputs = await takeOutputs(outputFolder)
+        if (outputs.length > 0) return outputs
+        throw new Error(withStderr('The engine wrote no output file.', end.stderrTail))
       } finally {
         // If this fails, a later start removes the input folder with the worker's folder.
         await inputFolder.remove().catch(() => {})
@@ -137,16 +112,26 @@ const withStderr = (sentence: string, stderrTail: string): string =>
   stderrTail === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${stderrTail}`
 
 /**
- * Moves the reference images into the command's input folder, in the order of `image_urls`: `01.png`, `02.jpg`. Throws
- * when an image is missing, because the output would then differ from the request.
+ * Moves the media of the run into the command's input folder, as `01.png`, `02.jpg` and `mask-01.png`, and returns the input with
+ * their paths. Overwrites `image_files`: a request must not be able to name files on this machine.
  */
-async function moveReferences(
+async function moveMedia(folder: string, { input, references, media = {} }: RenderJob): Promise<object> {
+  const moved: Record<string, unknown> = { ...input, image_files: await moveFiles(folder, references, '') }
+  for (const [name, paths] of Object.entries(media)) {
+    const files = await moveFiles(folder, paths, `${name}-`)
+    moved[name] = Array.isArray(input[name]) ? files : files[0]
+  }
+  return moved
+}
+
+/** Throws when a file is missing, because the output would then differ from the request. */
+async function moveFiles(
   folder: string,
-  references: RenderJob['references'],
-  prefix = '',
+  sources: RenderJob['references'],
+  prefix: string,
 ): Promise<readonly string[]> {
   const paths: string[] = []
-  for (const [index, source] of references.entries()) {
+  for (const [index, source] of sources.entries()) {
     if (source === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
     const extension = (await fileTypeFromFile(source).catch(() => undefined))?.ext ?? 'bin'
     const path = join(folder, `${prefix}${String(index + 1).padStart(2, '0')}.${extension}`)
@@ -155,10 +140,6 @@ async function moveReferences(
   }
   return paths
 }
-
-/** Overwrites `image_files`: a request must not be able to name files on this machine. */
-const inputText = (input: RenderJob['input'], imageFiles: readonly string[]): string =>
-  `${writeJson({ ...input, image_files: imageFiles })}\n`
 
 /** `env` is the result of `commandEnvironment`. */
 const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: string): ChildEnvironment => ({
@@ -249,7 +230,7 @@ function startGroup(
     // Ignore standard output: the outputs are files.
     stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
   })
-  const stderr = readStderrTail(child.stderr)
+  const stderrTail = readStderrTail(child.stderr)
   // A command may end without reading its input.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)
@@ -281,7 +262,7 @@ function startGroup(
       await clock.sleep(POLL_MS)
     await settlesWithin(STDERR_GRACE_MS, closed, clock)
     for (const stream of [child.stdin, child.stderr, lifeline]) stream?.destroy()
-    return { code, signal, stderrTail: stderr.text }
+    return { code, signal, stderrTail: stderrTail() }
   }
 
   return { ended: waitForEnd(), end }

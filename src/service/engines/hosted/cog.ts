@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { onAbort, withTimeout } from '../../../host/abort.js'
-import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
+import type { Answer } from '../upstream/index.js'
 import { CANCEL_LIMIT_MS } from '../upstream/jobs.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
@@ -19,7 +19,7 @@ export const createCogEngine = (model: HostedModel): Engine => {
     clock,
     send: async (job) => await predict(await sentInput(job, model), model, job),
     async publish(answer, job) {
-      const { status, output } = isObject(answer) ? answer : {}
+      const { status, output } = answer
       if (status === 'succeeded') return await publishResult(answer, output, upstream, job)
       const text = upstream.clean(errorTextOf(answer) ?? '')
       throw new JobEnded(text || `The Cog server reports the state "${upstream.clean(`${status}`)}".`)
@@ -31,7 +31,7 @@ export const createCogEngine = (model: HostedModel): Engine => {
  * Resolves with the ended prediction. The server forgets a prediction when it ends, and would start it again: each try has an
  * id of its own, and none is sent after its answer.
  */
-async function predict(input: object, { upstream, clock }: HostedModel, job: RenderJob): Promise<unknown> {
+async function predict(input: object, { upstream, clock }: HostedModel, job: RenderJob): Promise<Answer> {
   const { signal, run } = job
   const path = `predictions/${encodeURIComponent(`${run?.id}-${randomUUID().slice(0, 8)}`)}`
   const connection = new AbortController()
@@ -46,7 +46,7 @@ async function predict(input: object, { upstream, clock }: HostedModel, job: Ren
   const sent = { json: { input }, busy: [409], sentSignal: connection.signal }
   try {
     const answer = await upstream.json({ method: 'PUT', path, ...sent }, job)
-    if (isObject(answer) && /^(starting|processing)$/.test(`${answer.status}`))
+    if (/^(starting|processing)$/.test(`${answer.status}`))
       throw new UpstreamError('The Cog server did not wait for the end of the prediction.', { status: 202 })
     return answer
   } finally {

@@ -32,13 +32,13 @@ function createFalServer(model: HostedModel): JobServer<undefined> {
       return { method: 'POST', path: endpoint, json: await sentInput(job, model, sent), isQuick: true }
     },
     accept(answer) {
-      const { request_id, status_url, response_url, cancel_url } = isObject(answer) ? answer : {}
+      const { request_id, status_url, response_url, cancel_url } = answer
       return acceptedJob(request_id, { status: status_url, response: response_url, cancel: cancel_url })
     },
 
     async poll(handle, signal) {
       const answer = await upstream.value({ method: 'GET', path: pathOf(handle, 'status') }, signal)
-      const { status, queue_position, error, error_type } = isObject(answer) ? answer : {}
+      const { status, queue_position, error, error_type } = answer
       const position = typeof queue_position === 'number' ? queue_position : undefined
       if (status === 'IN_QUEUE') return { state: 'waiting', position }
       if (status === 'IN_PROGRESS') return { state: 'running' }
@@ -81,7 +81,7 @@ async function fetchResult(upstream: Upstream, path: string, { signal }: RenderJ
     if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
     throw isOwnRefusal(error) ? new JobEnded(error.message, error) : error
   })
-  if (isObject(answer) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.status}`)) throw tooEarly()
+  if (/^IN_(QUEUE|PROGRESS)$/.test(`${answer.status}`)) throw tooEarly()
   return answer
 }
 
@@ -107,7 +107,7 @@ async function uploadFile(files: Upstream, file: SourceFile, signal: AbortSignal
   const json = { content_type: file.contentType, file_name: file.name }
   const path = 'storage/upload/initiate?storage_type=fal-cdn-v3'
   const answer = await files.value({ method: 'POST', path, json, isQuick: true }, signal)
-  const { upload_url: target, file_url: url } = isObject(answer) ? answer : {}
+  const { upload_url: target, file_url: url } = answer
   if (typeof target !== 'string' || typeof url !== 'string')
     throw new UpstreamError('fal did not accept the upload of a reference image.')
   await files.upload(target, file, signal)

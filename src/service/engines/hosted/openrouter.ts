@@ -48,11 +48,11 @@ function createVideoServer(model: HostedModel): JobServer<number> {
     async createRequest(job) {
       return { method: 'POST', path: 'videos', json: await bodyOf(job, model), isQuick: true }
     },
-    accept: (answer) => acceptedJob(isObject(answer) ? answer.id : undefined),
+    accept: (answer) => acceptedJob(answer.id),
 
     async poll({ id }, signal) {
       const answer = await upstream.value({ method: 'GET', path: videoPath(id) }, signal)
-      const { status, unsigned_urls: urls, error, usage } = isObject(answer) ? answer : {}
+      const { status, unsigned_urls: urls, error, usage } = answer
       const cost = costOf(usage)
       if (status === 'pending') return { state: 'waiting' }
       if (status === 'in_progress') return { state: 'running' }
@@ -85,7 +85,7 @@ function createImageEngine(model: HostedModel): Engine {
     send: async (job) =>
       await upstream.json({ method: 'POST', path: 'images', json: await bodyOf(job, model) }, job),
     async publish(answer, job) {
-      const { data, usage } = isObject(answer) ? answer : {}
+      const { data, usage } = answer
       const cost = costOf(usage)
       if (cost !== undefined) job.onCharged?.(cost)
       if (!Array.isArray(data) || data.length === 0) throw missingResult(answer, upstream.clean)

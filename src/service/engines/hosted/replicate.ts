@@ -1,6 +1,7 @@
 /** The engine `replicate`: predictions of Replicate, with their results fetched at once: they are deleted after an hour. */
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, JobHandle } from '../engine.js'
+import type { Answer } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { HostedModel } from './index.js'
@@ -21,8 +22,7 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
     maxDataBytes: MAX_DATA_BYTES,
     async upload(file, signal) {
       const form = [['content', file]] as const
-      const answer = await upstream.value({ method: 'POST', path: 'files', form }, signal)
-      const { urls } = isObject(answer) ? answer : {}
+      const { urls } = await upstream.value({ method: 'POST', path: 'files', form }, signal)
       if (isObject(urls) && typeof urls.get === 'string') return urls.get
       throw new UpstreamError('Replicate did not accept the upload of a reference image.')
     },
@@ -38,7 +38,7 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
       return { method: 'POST', path, json: { version, input }, isQuick: true }
     },
     accept(answer) {
-      const { id, urls } = isObject(answer) ? answer : {}
+      const { id, urls } = answer
       const { get, cancel } = isObject(urls) ? urls : {}
       return acceptedJob(id, { get, cancel })
     },
@@ -60,13 +60,13 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
 
     async outputs(_, job, handle) {
       const answer = await upstream.value({ method: 'GET', path: pathOf(handle) }, job.signal)
-      return await publishResult(answer, isObject(answer) ? answer.output : undefined, upstream, job)
+      return await publishResult(answer, answer.output, upstream, job)
     },
 
     async cancel(handle, signal) {
       const path = handle.urls?.cancel ?? `predictions/${encodeURIComponent(handle.id)}/cancel`
       const answer = await upstream.value({ method: 'POST', path, isQuick: true }, signal)
-      const { status, started_at: startedAt } = isObject(answer) ? answer : {}
+      const { status, started_at: startedAt } = answer
       if (status === 'aborted' || (status === 'canceled' && startedAt === null)) return 'not charged'
       if (status === 'succeeded') return 'succeeded'
       return status === 'canceled' && startedAt !== undefined ? 'charged' : 'unknown'
@@ -74,8 +74,8 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
   }
 }
 
-function stateOf(answer: unknown): JobState<undefined> {
-  const { status, error, output, data_removed: isRemoved } = isObject(answer) ? answer : {}
+function stateOf(answer: Answer): JobState<undefined> {
+  const { status, error, output, data_removed: isRemoved } = answer
   if (status === 'starting') return { state: 'waiting' }
   if (status === 'processing') return { state: 'running' }
   if (/^(failed|canceled|aborted)$/.test(`${status}`)) {

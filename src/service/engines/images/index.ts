@@ -10,7 +10,7 @@ import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
 import { checkLength, withExtraArguments } from '../texts.js'
-import { createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
+import { type Answer, createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { checkDecodable, type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
@@ -73,7 +73,7 @@ async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<b
     if (!(error instanceof UpstreamError) || isUnreachable(error)) throw error
     return undefined
   })
-  const { data } = isObject(answer) ? answer : {}
+  const data = answer?.data
   if (!Array.isArray(data)) return undefined
   return data.length === 1 && isObject(data[0]) && data[0].id === 'sd-cpp-local'
 }
@@ -85,7 +85,7 @@ async function draw(
   references: readonly SourceFile[],
   job: RenderJob,
   takesEdits = true,
-): Promise<unknown> {
+): Promise<Answer> {
   const { upstream, takesFormat } = server
   const json = { ...fields, ...(takesFormat && { response_format: 'b64_json' }) }
   try {
@@ -132,8 +132,8 @@ function requestOf(
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
 
 /** Resolves with the file of the first picture: a server may send more than one, or fewer. */
-async function pictureOf(answer: unknown, upstream: Upstream, job: RenderJob): Promise<string> {
-  const data = isObject(answer) && Array.isArray(answer.data) ? answer.data : []
+async function pictureOf(answer: Answer, upstream: Upstream, job: RenderJob): Promise<string> {
+  const data = Array.isArray(answer.data) ? answer.data : []
   const [{ b64_json: base64, url } = {}] = data.filter(isObject)
   if (base64) return await saveBase64(base64, job)
   if (typeof url !== 'string' || url === '') throw missingResult(answer, upstream.clean)

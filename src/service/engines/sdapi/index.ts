@@ -2,7 +2,6 @@
  * Models behind the interface of AUTOMATIC1111's web UI (`/sdapi/v1`), which Forge, SD.Next, KoboldCpp and others
  * speak. It cannot cancel one run: its interrupt stops the run of any client, so this engine never sends it.
  */
-import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
@@ -54,7 +53,7 @@ export const readSdapi: ReadEngine = (settings, document) => {
       clock: parts.clock,
       send: async (job) => await upstream.json(await requestOf(job), job),
       async publish(answer, job) {
-        const [image] = isObject(answer) && Array.isArray(answer.images) ? answer.images : []
+        const [image] = Array.isArray(answer.images) ? answer.images : []
         // KoboldCpp reports a failure as an empty picture.
         if (typeof image !== 'string' || image === '') throw missingResult(answer, upstream.clean)
         return await publishOutputs(job, [await saveBase64(image, job)])

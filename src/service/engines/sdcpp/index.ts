@@ -9,7 +9,7 @@ import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
 import { checkLength } from '../texts.js'
-import { createUpstream, type Upstream } from '../upstream/index.js'
+import { type Answer, createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { checkDecodable, referencesOf } from '../upstream/request-body.js'
@@ -85,7 +85,7 @@ function createSdcppServer(
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     createRequest,
-    accept: (answer) => acceptedJob(isObject(answer) ? answer.id : undefined),
+    accept: (answer) => acceptedJob(answer.id),
 
     async poll({ id }, signal) {
       return stateOf(await upstream.value({ method: 'GET', path: pathOf(id) }, signal), id)
@@ -93,7 +93,7 @@ function createSdcppServer(
 
     async outputs(_, job, { id }) {
       const answer = await upstream.value({ method: 'GET', path: pathOf(id) }, job.signal)
-      const { images } = isObject(answer) && isObject(answer.result) ? answer.result : {}
+      const { images } = isObject(answer.result) ? answer.result : {}
       // A model may draw a picture in several layers.
       const pictures = Array.isArray(images)
         ? images.flatMap((image) => (isObject(image) && image.b64_json) || [])
@@ -108,7 +108,7 @@ function createSdcppServer(
         { method: 'POST', path: `${pathOf(id)}/cancel`, isQuick: true },
         signal,
       )
-      return isObject(answer) && answer.status === 'cancelled' ? 'not charged' : 'unknown'
+      return answer.status === 'cancelled' ? 'not charged' : 'unknown'
     },
   }
 }
@@ -116,8 +116,8 @@ function createSdcppServer(
 const pathOf = (id: string): string => `sdcpp/v1/jobs/${encodeURIComponent(id)}`
 
 /** An answer about another job tells nothing. */
-function stateOf(answer: unknown, id: string): JobState<undefined> {
-  if (!isObject(answer) || (answer.id ?? id) !== id) return { state: 'unknown' }
+function stateOf(answer: Answer, id: string): JobState<undefined> {
+  if ((answer.id ?? id) !== id) return { state: 'unknown' }
   const { status, queue_position: position } = answer
   if (status === 'completed') return { state: 'done', result: undefined }
   if (status === 'cancelled') return { state: 'failed', message: 'The job was canceled at the server.' }

@@ -39,6 +39,9 @@ export interface UpstreamOptions {
   readonly parts: ServerParts
 }
 
+/** An answer of a server, as JSON. */
+export type Answer = Readonly<Record<string, unknown>>
+
 interface SendOptions {
   /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
   readonly sentSignal?: AbortSignal
@@ -132,8 +135,8 @@ export class Upstream {
     )
   }
 
-  /** Resolves with a JSON answer of at most 64 MiB. */
-  async value(request: UpstreamRequest, signal: AbortSignal): Promise<unknown> {
+  /** Resolves with a JSON answer of at most 64 MiB; empty for one that is not an object. */
+  async value(request: UpstreamRequest, signal: AbortSignal): Promise<Answer> {
     const response = await this.send(request, signal)
     const { status } = response
     const text = await this.#read(response, signal, () => readText(response, MAX_JSON_BYTES))
@@ -144,14 +147,14 @@ export class Upstream {
       throw new UnusableAnswer(status)
     }
     const json = parseJson(text)
-    if (json.ok) return json.value
+    if (json.ok) return isObject(json.value) ? json.value : {}
     throw new UpstreamError("The model's server sent an incomplete response, or one that is not JSON.", {
       status,
     })
   }
 
   /** Like `value`, for the request that renders a run. */
-  json(request: UpstreamRequest, { signal, onSend, onRefused }: UpstreamJob): Promise<unknown> {
+  json(request: UpstreamRequest, { signal, onSend, onRefused }: UpstreamJob): Promise<Answer> {
     return this.value({ ...request, onSend, onRefused }, signal)
   }
 

@@ -29,7 +29,7 @@ import {
   RunCanceled,
   type StoredJob,
 } from '../engine.js'
-import type { Upstream, UpstreamRequest } from './index.js'
+import type { Answer, Upstream, UpstreamRequest } from './index.js'
 import { isUncertain, newIntent } from './outcome.js'
 import {
   isRefusedKey,
@@ -59,7 +59,7 @@ export interface JobServer<Result> {
   /** Checks the run, uploads its references, and returns the request that creates the job. */
   createRequest(job: RenderJob): Promise<UpstreamRequest>
   /** Reads the job from the answer. Throws `NoJobId` if it names none, and `JobEnded` for a refusal. */
-  accept(answer: unknown, job: RenderJob): JobHandle | Promise<JobHandle>
+  accept(answer: Answer, job: RenderJob): JobHandle | Promise<JobHandle>
   /** Describes an answer that refuses the request. Undefined: its own error text does. */
   describeRefusal?(error: UpstreamError): string | undefined
   /** Asks for the state of the job. A 404 or 410 of the server itself counts as `missing`. `number`: from 1. */

@@ -9,7 +9,7 @@ import type { RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
 import { readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
-import { createUpstream, type Upstream } from '../upstream/index.js'
+import { type Answer, createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { type FormField, referencesOf } from '../upstream/request-body.js'
@@ -59,7 +59,7 @@ export const readVideos: ReadEngine = (settings, document) => {
 function createVideosServer(
   upstream: Upstream,
   fieldsOf: (input: RenderJob['input']) => readonly FormField[],
-): JobServer<Completed> {
+): JobServer<Answer> {
   return {
     type: 'videos',
     upstream,
@@ -69,14 +69,15 @@ function createVideosServer(
       const files = references.map((file): FormField => ['input_reference', file])
       return { method: 'POST', path: 'videos', form: [...fieldsOf(job.input), ...files] }
     },
-    accept: (created) => acceptedJob(idIn(created)),
+    accept: (created) => acceptedJob(created.id),
 
     async poll({ id }, signal) {
       try {
         return stateOf(await upstream.value({ method: 'GET', path: pathOf(id) }, signal), id)
       } catch (error) {
         // vLLM-Omni describes a failed job in an answer with the status of its error. A job may also have not ended.
-        if (error instanceof UpstreamError && idIn(error.answer) === id) return stateOf(error.answer, id)
+        if (error instanceof UpstreamError && isObject(error.answer) && error.answer.id === id)
+          return stateOf(error.answer, id)
         throw error
       }
     },
@@ -100,19 +101,14 @@ function createVideosServer(
   }
 }
 
-/** The answer about a job whose video can be fetched. */
-type Completed = Readonly<Record<string, unknown>>
-
 const pathOf = (id: string): string => `videos/${encodeURIComponent(id)}`
-
-const idIn = (answer: unknown): unknown => (isObject(answer) ? answer.id : undefined)
 
 const COMPLETED = ['completed', 'succeeded', 'success', 'done']
 const FAILED = ['failed', 'error', 'cancelled', 'canceled', 'deleted', 'expired']
 
 /** Every other status is a stage of a job that has not ended. An answer about another job tells nothing. */
-function stateOf(answer: unknown, id: string): JobState<Completed> {
-  if (!isObject(answer) || (answer.id ?? id) !== id) return { state: 'unknown' }
+function stateOf(answer: Answer, id: string): JobState<Answer> {
+  if ((answer.id ?? id) !== id) return { state: 'unknown' }
   const status = String(answer.status).toLowerCase()
   if (COMPLETED.includes(status)) return { state: 'done', result: answer }
   if (FAILED.includes(status)) return { state: 'failed', message: errorTextOf(answer) ?? '' }

@@ -83,40 +83,6 @@ const MOVES: Readonly<Record<string, Move>> = {
     was: { 'fox.png': 'Fox.png', 'owl.png': 'Owl.png' },
     files: ['fox.png', 'owl.png'],
   },
-<<<<<<< HEAD
-  'an output whose Unicode form changes': {
-    before: [row({ output: 'café.png'.normalize('NFD') })],
-    after: [row({ output: 'café.png'.normalize('NFC') })],
-    was: { 'café.png': 'café.png' },
-    files: ['café.png'.normalize('NFC')],
-  },
-  'a name and an output with U+2028 and U+2029': {
-    before: [row({ name: 'a\u2028b\u2029c' }), row({ name: 'd' })],
-    after: [row({ name: 'a\u2028b\u2029c', output: 'x\u2028y.png' }), row({ name: 'd' })],
-    was: { 'a\u2028b\u2029c': 'a\u2028b\u2029c', d: 'd' },
-    files: ['x\u2028y.png', 'd.png'],
-  },
-||||||| 92b7e631
-  'an output whose Unicode form changes': {
-    before: [row({ output: 'café.png'.normalize('NFD') })],
-    after: [row({ output: 'café.png'.normalize('NFC') })],
-    was: { 'café.png': 'café.png' },
-    files: ['café.png'.normalize('NFC')],
-  },
-  'a name whose Unicode form changes': {
-    before: [row({ name: 'café'.normalize('NFC'), output: 'a.png' })],
-    after: [row({ name: 'café'.normalize('NFD'), output: 'a.png' })],
-    was: { café: 'café' },
-    files: ['a.png'],
-  },
-  'a name and an output with U+2028 and U+2029': {
-    before: [row({ name: 'a\u2028b\u2029c' }), row({ name: 'd' })],
-    after: [row({ name: 'a\u2028b\u2029c', output: 'x\u2028y.png' }), row({ name: 'd' })],
-    was: { 'a\u2028b\u2029c': 'a\u2028b\u2029c', d: 'd' },
-    files: ['x\u2028y.png', 'd.png'],
-  },
-=======
->>>>>>> origin/main
 }
 
 describe('each row keeps its own picture, and nothing is paid again, after the move of', () => {

@@ -200,70 +200,6 @@ describe('the models', () => {
   })
 })
 
-<<<<<<< HEAD
-describe('the clock', () => {
-  it.each([
-    [-29_000, 'ok', /^connected/],
-    [-60_000, 'warning', /^this machine's clock is (59|60) s ahead of the service's$/],
-    [60_000, 'warning', /^this machine's clock is (59|60) s behind the service's$/],
-  ])('%i ms apart is %s', async (skewMs, status, message) => {
-    const service = await createCliService()
-    const fetch: Fetch = async (request) => {
-      const response = await service.counting(request)
-      const date = new Date(service.clock.now() + skewMs).toUTCString()
-      return { ...response, header: (name) => (name === 'date' ? date : response.header(name)) }
-    }
-    const { stdout } = await service.run(['doctor', '--json'], { fetch })
-    expect(linesOf(stdout).find(({ check }) => check === 'request')).toMatchObject({
-      status,
-      message: expect.stringMatching(message),
-    })
-  })
-})
-
-describe('the disk', () => {
-  it.each([
-    [5 * 1024 ** 3, 'ok', undefined],
-    [500 * 1024 ** 2, 'warning', undefined],
-    [50 * 1024 ** 2, 'failed', 12],
-  ])('with %i bytes free is %s', async (bytes, status, exitCode) => {
-    expect(await check('disk', () => describeSpace(bytes, '.'))).toMatchObject({
-      status,
-      ...(exitCode && { exitCode }),
-    })
-||||||| 92b7e631
-describe('the clock', () => {
-  it.each([
-    [0, 'ok', /^connected/],
-    [-29_000, 'ok', /^connected/],
-    [-60_000, 'warning', /^this machine's clock is (59|60) s ahead of the service's$/],
-    [60_000, 'warning', /^this machine's clock is (59|60) s behind the service's$/],
-  ])('%i ms apart is %s', async (skewMs, status, message) => {
-    const service = await createCliService()
-    const fetch: Fetch = async (request) => {
-      const response = await service.counting(request)
-      const date = new Date(service.clock.now() + skewMs).toUTCString()
-      return { ...response, header: (name) => (name === 'date' ? date : response.header(name)) }
-    }
-    const { stdout } = await service.run(['doctor', '--json'], { fetch })
-    expect(linesOf(stdout).find(({ check }) => check === 'request')).toMatchObject({
-      status,
-      message: expect.stringMatching(message),
-    })
-  })
-})
-
-describe('the disk', () => {
-  it.each([
-    [5 * 1024 ** 3, 'ok', undefined],
-    [500 * 1024 ** 2, 'warning', undefined],
-    [50 * 1024 ** 2, 'failed', 12],
-  ])('with %i bytes free is %s', async (bytes, status, exitCode) => {
-    expect(await check('disk', () => describeSpace(bytes, '.'))).toMatchObject({
-      status,
-      ...(exitCode && { exitCode }),
-    })
-=======
 it.each([
   [500 * 1024 ** 2, 'ok', undefined],
   [50 * 1024 ** 2, 'failed', 12],
@@ -271,7 +207,6 @@ it.each([
   expect(await check('disk', () => describeSpace(bytes, '.'))).toMatchObject({
     status,
     ...(exitCode && { exitCode }),
->>>>>>> origin/main
   })
 })
 

@@ -1,30 +1,7 @@
 /** `rushes gallery`: which runs are on the page, and where it is written. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-<<<<<<< HEAD
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-||||||| 92b7e631
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-=======
-import {
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
->>>>>>> origin/main
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { GalleryRun } from '../../src/gallery/index.js'

@@ -10,38 +10,14 @@ describe('where outputs go', () => {
     ['clips', { kind: 'folder', folder: 'clips' }],
     ['.', { kind: 'folder', folder: '.' }],
     ['new/', { kind: 'folder', folder: 'new/' }],
-<<<<<<< HEAD
-    ['new/..', { kind: 'folder', folder: 'new/..' }],
-||||||| 92b7e631
-    ['new/..', { kind: 'folder', folder: 'new/..' }],
     ['..', { kind: 'folder', folder: '..' }],
-=======
-    ['..', { kind: 'folder', folder: '..' }],
->>>>>>> origin/main
     ['{kind}/', { kind: 'folder', folder: '{kind}/' }],
     ['fox', { kind: 'template', template: 'fox' }],
-<<<<<<< HEAD
-    ['--', { kind: 'template', template: '--' }],
-||||||| 92b7e631
-    ['...', { kind: 'template', template: '...' }],
     ['fox.', { kind: 'template', template: 'fox.' }],
-    ['--', { kind: 'template', template: '--' }],
-=======
-    ['fox.', { kind: 'template', template: 'fox.' }],
->>>>>>> origin/main
     ['clips/{id}-{index}.{ext}', { kind: 'template', template: 'clips/{id}-{index}.{ext}' }],
     // Braces without a word in them are text.
     ['{}', { kind: 'template', template: '{}' }],
-<<<<<<< HEAD
-    ['{1}.png', { kind: 'template', template: '{1}.png' }],
-||||||| 92b7e631
-    ['{ }', { kind: 'template', template: '{ }' }],
-    ['{1}.png', { kind: 'template', template: '{1}.png' }],
     ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
-    ['{.png', { kind: 'template', template: '{.png' }],
-=======
-    ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
->>>>>>> origin/main
   ])('-o %j', (given, target) => {
     expect(parseTarget(given, options)).toEqual(target)
   })
@@ -53,22 +29,9 @@ describe('where outputs go', () => {
 
   it.each([
     ['{indx}.png', '{indx}', 'Did you mean {index}?'],
-<<<<<<< HEAD
-||||||| 92b7e631
-    ['{ID}.png', '{ID}', 'Did you mean {id}?'],
     ['{ id }.png', '{ id }', 'Did you mean {id}?'],
-=======
-    ['{ id }.png', '{ id }', 'Did you mean {id}?'],
->>>>>>> origin/main
     ['{index:03}.png', '{index:03}', 'Did you mean {index}?'],
     ['{prompt}/', '{prompt}', '{id} {index} {kind} {name} {ext}'],
-<<<<<<< HEAD
-    ['{{date}}', '{date}', '{id}'],
-||||||| 92b7e631
-    ['{constructor}', '{constructor}', '{id} {index}'],
-    ['{{date}}', '{date}', '{id}'],
-=======
->>>>>>> origin/main
   ])('-o %j is a usage error', (given, named, hint) => {
     expect(() => parseTarget(given, options)).toThrow(
       expect.objectContaining({

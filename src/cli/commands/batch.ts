@@ -19,7 +19,7 @@ import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
 
-export interface BatchRequest {
+interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
   readonly manifest: string
   readonly flags: BatchFlags

@@ -5,7 +5,6 @@ import { createCliService, runCli, SET } from '../support/cli.js'
 describe('an argument that is not UTF-8', () => {
   it.each([
     ['a prompt', ['run', 'image', 'a f\ufffdx']],
-    ['a prompt after --', ['run', 'image', '--', 'a f\ufffdx']],
     ['-o', ['run', 'image', 'a fox', '-o', 'f\ufffdx.png']],
     ['--label', ['list', '--label=\ufffd']],
   ])('is exit 2 and sends nothing: %s', async (_, argv) => {

@@ -115,7 +115,7 @@ describe('in GitHub Actions', () => {
     expect(batch.summary()).toMatch(/2 runs: 1 failed, 1 blocked\.\n\n\| status \| name \|/)
     expect(rowsOf(batch.summary()).slice(2)).toEqual([
       expect.stringMatching(/^\| failed \| fox \| .* 50% no: foxes,/),
-      '| blocked | hen | hen.{ext} | needs fox |',
+      '| blocked | hen | hen.png | needs fox |',
     ])
   })
 

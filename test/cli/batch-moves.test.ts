@@ -77,6 +77,18 @@ const MOVES: Readonly<Record<string, Move>> = {
     was: { 'sign-b': 'icon-a', 'sign-a': 'icon-b' },
     files: ['sign-b.png', 'sign-a.png'],
   },
+  'a film that gets the name of the picture that it is made from': {
+    before: [
+      row({ name: 'shot' }),
+      { name: 'film', kind: 'video', prompt: PROMPT, image_urls: ['row:shot'] },
+    ],
+    after: [
+      row({ name: 'frame' }),
+      { name: 'shot', kind: 'video', prompt: PROMPT, image_urls: ['row:frame'] },
+    ],
+    was: { frame: 'shot', shot: 'film' },
+    files: ['frame.png', 'shot.mp4'],
+  },
   'two outputs of one prompt whose letter case changes': {
     before: [row({ output: 'Owl.png' }), row({ output: 'Fox.png' })],
     after: [row({ output: 'fox.png' }), row({ output: 'owl.png' })],

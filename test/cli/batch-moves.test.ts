@@ -71,12 +71,6 @@ const MOVES: Readonly<Record<string, Move>> = {
     was: { b: 'y', a: 'z' },
     files: ['b.png', 'a.png'],
   },
-  'two rows with count 3 that get other names and count 2': {
-    before: [row({ name: 'fox', count: 3 }), row({ name: 'owl', count: 3 })],
-    after: [row({ name: 'vixen', count: 2 }), row({ name: 'bird', count: 2 })],
-    was: { vixen: 'fox', 'vixen-2': 'fox-2', bird: 'fox-3', 'bird-2': 'owl' },
-    files: ['vixen.png', 'vixen-2.png', 'bird.png', 'bird-2.png'],
-  },
   'a matrix [b, a] that gets another name': {
     before: [row({ name: 'icon-{x}', matrix: { x: ['b', 'a'] } })],
     after: [row({ name: 'sign-{x}', matrix: { x: ['b', 'a'] } })],
@@ -134,21 +128,6 @@ describe('rows whose models come from the environment', () => {
     expect(await run([], without)).toMatchObject({ code: 0 })
     expect(created()).toEqual([])
     expect(contents()).toEqual({ vixen: old.fox, 'vixen-2': old['fox-2'] })
-  })
-
-  it('keep their pictures when they swap their names', async () => {
-    const rows = (one: string, two: string) => [
-      row({ name: one, prompt: 'one' }),
-      row({ name: two, prompt: 'two' }),
-    ]
-    const { run, created, contents, write } = await start(rows('a', 'b'), { models })
-    expect((await run(['--only', 'a'], withModel('acme/one'))).code).toBe(0)
-    expect((await run(['--only', 'b'], withModel('acme/two'))).code).toBe(0)
-    created()
-    const old = contents()
-    write(rows('b', 'a'))
-    expect(await run([], without)).toMatchObject({ code: 0 })
-    expect([created(), contents()]).toEqual([[], { a: old.b, b: old.a }])
   })
 })
 

@@ -91,6 +91,10 @@ function curlCommand(run: MediaRun, baseUrl: string): string {
   return [...missingNotes(run).map((note) => `# ${note}`), request].join('\n')
 }
 
+/** JSON as a text of JavaScript: an object of JavaScript would change integers of 64 bits. */
+const textLiteral = (json: string): string =>
+  `String.raw\`${json.replace(/[`$]/g, (each) => `\\u00${each.charCodeAt(0).toString(16)}`)}\``
+
 const nodeModule = (run: MediaRun, baseUrl: string): string =>
   [
     '// Save as run.mjs, then: RUSHES_API_KEY=… node run.mjs',
@@ -100,7 +104,7 @@ const nodeModule = (run: MediaRun, baseUrl: string): string =>
     "  authorization: 'Bearer ' + process.env.RUSHES_API_KEY,",
     "  'content-type': 'application/json',",
     '}',
-    `const body = JSON.stringify(${printableJson({ model: run.model, input: withoutFiles(run) }, 2)})`,
+    `const body = ${textLiteral(printableJson({ model: run.model, input: withoutFiles(run) }, 2))}`,
     "const created = await fetch(runs, { method: 'POST', headers, body })",
     'if (created.status !== 201) throw new Error(await created.text())',
     'let run = await created.json()',

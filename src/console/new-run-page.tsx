@@ -196,7 +196,7 @@ interface OptionProps {
   readonly problem: string | undefined
 }
 
-/** The default is the empty value, which is not sent: another model has its own. */
+/** The default is the empty value, which is not sent: another model has its own. A required parameter is always sent. */
 function Option({ name, schema, value, isRequired, problem }: OptionProps) {
   const standard = 'default' in schema && schema.default !== undefined ? String(schema.default) : ''
   const listed = schema.type === 'boolean' ? ['true', 'false'] : listedValues(schema)
@@ -215,11 +215,12 @@ function Option({ name, schema, value, isRequired, problem }: OptionProps) {
       </Field>
     )
   const choices = listed.map((each) => ({
-    value: each === standard ? '' : each,
+    value: each === standard && !isRequired ? '' : each,
     label: schema.type === 'boolean' ? (each === 'true' ? 'On' : 'Off') : `${each}${unitOf(name)}`,
   }))
   if (!isRequired && standard === '') choices.unshift({ value: '', label: 'Default' })
-  const chosen = value === standard ? '' : (value ?? '')
+  const typed = value || standard
+  const chosen = typed === standard && !isRequired ? '' : typed
   if (choices.length > 10)
     return (
       <Field id={id} label={labelOf(name)} hint={hint} problem={problem}>

@@ -23,22 +23,15 @@ export function integerOf(text: string): number | bigint | undefined {
 const MARK = randomBytes(12).toString('hex')
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, 'g')
 
-/** Escapes and ends of strings, and long numbers. No pattern for a whole string: its escapes would exhaust the stack. */
-const QUOTE_OR_NUMBER = /\\.|"|-?\d[\d.eE+-]{15,}/g
+/** An integer that may be too long for a number. Bounded: a number of any length would exhaust the stack of the pattern. */
+const LONG_INTEGER = /(?<![\w.+-])-?[1-9]\d{15,19}(?![\w.+-])/g
 
 /** Like `JSON.parse`. Throws its errors. */
 export function readJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (!/\d{16}/.test(text)) return value
-  let isInString = false
-  let hasLongIntegers = false
-  const marked = text.replace(QUOTE_OR_NUMBER, (token) => {
-    if (token === '"') isInString = !isInString
-    if (isInString || typeof integerOf(token) !== 'bigint') return token
-    hasLongIntegers = true
-    return `"${MARK}${token}"`
-  })
-  if (!hasLongIntegers) return value
+  const marked = markIntegers(text)
+  if (marked === text) return value
   try {
     return JSON.parse(marked, (_, each: unknown) =>
       typeof each === 'string' && each.startsWith(MARK) ? BigInt(each.slice(MARK.length)) : each,
@@ -47,6 +40,32 @@ export function readJson(text: string): unknown {
     // The reviver is recursive, and `JSON.parse` alone reads any depth.
     if (error instanceof RangeError) return value
     throw error
+  }
+}
+
+/** Replaces long integers of valid JSON by strings. Skips strings, of which one may be a picture or have millions of escapes. */
+function markIntegers(text: string): string {
+  const parts: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const quote = text.indexOf('"', at)
+    const outside = text.slice(at, quote === -1 ? text.length : quote)
+    parts.push(
+      outside.replace(LONG_INTEGER, (digits) =>
+        typeof integerOf(digits) === 'bigint' ? `"${MARK}${digits}"` : digits,
+      ),
+    )
+    at = quote === -1 ? text.length : endOfString(text, quote)
+    if (quote !== -1) parts.push(text.slice(quote, at))
+  }
+  return parts.join('')
+}
+
+/** Returns the offset after the string that begins at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
+    let escapes = 0
+    while (text.charAt(at - 1 - escapes) === '\\') escapes++
+    if (escapes % 2 === 0) return at + 1
   }
 }
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { commandsOf } from '../../src/console/commands.js'
+import { readJson } from '../../src/protocol/json.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { readAssets } from '../../src/service/web/assets.js'
 import { createByKey, createConsoleService, load, signInByLink } from '../support/console.js'
@@ -33,14 +34,17 @@ test('a shell reads the words of the command as they were sent', () => {
 })
 
 test('curl and Node.js send the input; an image that was sent as data is named for the user to add', () => {
-  const [, curl, node] = commandsOf(RUN, 'http://127.0.0.1:7878', undefined)
-  const body = execFileSync('bash', ['-c', `curl() { cat; }\n${curl?.code}`]).toString()
-  expect(JSON.parse(body)).toEqual({
-    model: RUN.model,
-    input: { ...RUN.input, image_urls: ['data: URL of image-1.png', 'https://example.com/a.png'] },
-  })
+  const input = { ...RUN.input, seed: 18446744073709551615n }
+  const [, curl, node] = commandsOf({ ...RUN, input }, 'http://127.0.0.1:7878', undefined)
+  const bodies = [
+    execFileSync('bash', ['-c', `curl() { cat; }\n${curl?.code}`]),
+    execFileSync(process.execPath, ['--input-type=module'], {
+      input: `const fetch = (_, { body }) => process.exit(console.log(body))\n${node?.code}`,
+    }),
+  ]
+  const sent = { ...input, image_urls: ['data: URL of image-1.png', 'https://example.com/a.png'] }
+  for (const body of bodies) expect(readJson(body.toString())).toEqual({ model: RUN.model, input: sent })
   expect(curl?.code).toMatch(/^# image-1\.png: 3 bytes that were sent with the run/)
-  execFileSync(process.execPath, ['--check', '--input-type=module'], { input: node?.code ?? '' })
 })
 
 test('all that a page loads is under 35 KB compressed, with at most 900 declarations of CSS', async () => {

@@ -61,6 +61,11 @@ describe('JSON', () => {
     expect([whole.seed, torn.seed]).toEqual([2n ** 64n - 1n, 2n ** 64n - 1n])
   })
 
+  it('skips strings, and reads numbers of any length', () => {
+    const text = `{"image":"${'1'.repeat(30_000_000)}","number":${'1'.repeat(30_000_000)},"seed":${LARGEST}}`
+    expect(readJson(text)).toMatchObject({ number: Number.POSITIVE_INFINITY, seed: 2n ** 64n - 1n })
+  })
+
   it('of any depth is read with a long integer', () => {
     const depth = 200_000
     expect(() => readJson(`${'['.repeat(depth)}${LARGEST}${']'.repeat(depth)}`)).not.toThrow()

@@ -212,6 +212,9 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
         'This Idempotency-Key was used for another request in the last 24 hours. Use a new key for each request.',
     },
   ])
+  // Half a surrogate pair, and the text of its escape.
+  expect((await send({ ...GOOD, input: { prompt: '\ud800' } }, 'half')).status).toBe(201)
+  expect((await send({ ...GOOD, input: { prompt: '"\\ud800"' } }, 'half')).status).toBe(400)
   for (const bad of ['', 'a b', 'a'.repeat(256)])
     expect((await send(GOOD, bad)).body.error, bad).toMatchObject({ code: 'invalid_input' })
   expect((await send(GOOD, 'a'.repeat(255))).status).toBe(201)

@@ -42,9 +42,9 @@ export function hashOfRequest(body: unknown): string {
   const hash = createHash('sha256')
   const add = (value: unknown): void => {
     if (typeof value === 'string') {
-      // Half a surrogate pair would be hashed as another character.
-      const text = value.isWellFormed() ? value : JSON.stringify(value)
-      hash.update(`"${text.length}"`).update(text)
+      // Half a surrogate pair would be hashed as another character. Its escapes are no number.
+      if (value.isWellFormed()) hash.update(`"${value.length}"`).update(value)
+      else hash.update(JSON.stringify(value))
     } else if (typeof value === 'object' && value !== null) {
       const fields = Object.entries(value)
       hash.update(Array.isArray(value) ? `[${fields.length}]` : `{${fields.length}}`)

@@ -69,9 +69,9 @@ function required(fields: Fields, name: string): string {
   return value
 }
 
-/** A path of this service, to go to after signing in. */
+/** A path of this service, to go to after signing in. Browsers remove a tab: `/\t/host` would be another host. */
 const safeNext = (next = ''): string =>
-  /^\/(?![/\\])/.test(next) && !next.startsWith('/sign-in') ? next : '/runs'
+  /^\/(?![/\\])[!-~]*$/.test(next) && !next.startsWith('/sign-in') ? next : '/runs'
 
 export function addAuthRoutes(app: FastifyInstance, site: Site): void {
   const { sessions, publicUrl } = site.options

@@ -50,8 +50,8 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
   })
 
   app.get<Asked>('/credits.csv', async (request, reply) => {
-    reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
     const filter = filterOf(site.account(request), request.query)
+    reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
     return reply.send(Readable.from(csvOf(store, filter), { objectMode: false }))
   })
 }

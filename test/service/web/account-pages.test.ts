@@ -148,6 +148,7 @@ describe('credits', () => {
     expect(csvLine(['a"b', '@d', -5, null])).toBe(`"a""b",'@d,-5,\r\n`)
     const stranger = await signInByLink(service, 'eve@example.com', 'other')
     expect((await stranger.get('/credits.csv')).body).not.toContain('charge')
+    expect((await browser.get('/credits.csv?kind=x')).header('content-disposition')).toBeUndefined()
   })
 })
 

@@ -138,6 +138,24 @@ describe('a form that is sent', () => {
   })
 })
 
+test('the default of a required parameter is sent, as it is shown', async () => {
+  const style = { type: 'string', description: '', enum: ['ink', 'oil'], default: 'ink' } as const
+  const { properties } = builtInSchema('image')
+  const input = {
+    ...builtInSchema('image'),
+    required: ['prompt', 'style'],
+    properties: { ...properties, style },
+  }
+  const service = await createConsoleService({
+    models: [{ document: { name: 'acme/still', kind: 'image', input } }],
+  })
+  const browser = await signInByLink(service)
+  const { body } = await browser.get('/new?model=acme/still')
+  const [, chosen] = /name="style" value(?:="([^"]*)")? checked/.exec(body) ?? []
+  const id = await createInConsole(browser, { model: 'acme/still', style: chosen ?? '' })
+  expect((await inputOf(service, id)).style).toBe('ink')
+})
+
 describe('reference images', () => {
   test('must be chosen again when the form is drawn again; a reference that is gone is refused', async () => {
     const { service, browser } = await createForm()

@@ -124,7 +124,7 @@ describe('a form', () => {
   test('of sign-in leads to no other website', async () => {
     const service = await createConsoleService()
     await createUser(service)
-    for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example']) {
+    for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', '/\t/evil.example']) {
       await service.clock.advance(60_000)
       const answer = await createBrowser(service).submit(AUTH_PATHS.signIn, {
         email: ANN,

@@ -18,7 +18,10 @@ const NO_WORKFLOW =
 export const readComfyui: ReadEngine = (settings, document) => {
   const url = settings.url('url')
   const key = settings.secret('key_env')
-  const partnerKey = settings.optionalSecret(settings.text('partner_key_env') ?? 'COMFY_API_KEY')
+  const partnerKey =
+    settings.value('partner_key_env') === undefined
+      ? settings.optionalSecret('COMFY_API_KEY')
+      : settings.secret('partner_key_env')
   const text = settings.file('workflow', NO_WORKFLOW)
   const parsed = text === undefined ? undefined : parseWorkflow(text)
   if (parsed?.ok === false) settings.report(['workflow'], parsed.wrong)

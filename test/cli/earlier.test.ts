@@ -192,6 +192,7 @@ describe('--last of status, download and show', () => {
 
   it.each([
     [['status'], 'Missing run ids.'],
+    [['status', '-', '-'], 'More than one id is -.'],
     [['download', 'run_1', '--last'], 'Run ids and --last cannot be used together.'],
     [['show'], 'Missing run ids.'],
     [['show', '~3f2a', '--last'], 'Run ids and --last cannot be used together.'],

@@ -33,8 +33,8 @@ describe('the source', () => {
   })
 
   it.each([
-    ['ora', 'src/cli/terminal/progress.ts'],
-    ['chalk', 'src/cli/terminal/style.ts'],
+    ['ora', 'src/cli/runs/runs-view.ts'],
+    ['chalk', 'src/cli/terminal/output.ts'],
     ['conf', 'src/cli/settings/config-file.ts'],
     ['libsql', 'src/host/database.ts'],
     ['pg', 'src/service/store/postgres/'],

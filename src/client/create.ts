@@ -4,7 +4,7 @@
  */
 import { messageOf, RushesError, usageError } from '../errors.js'
 import { HttpFailure, type HttpResponse } from '../host/http.js'
-import { BodyTooLarge } from '../host/receive-text.js'
+import { BodyTooLarge } from '../host/response-body.js'
 import { type RetryDecision, retry, retryAfterMs, stepOf } from '../host/retry.js'
 import { createRunUrl, findRunId } from '../protocol/id.js'
 import { readTornJson, writeJson } from '../protocol/json.js'

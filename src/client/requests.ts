@@ -4,7 +4,7 @@
 import { EXIT, messageOf, OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse, isLoopback } from '../host/http.js'
-import { receiveText } from '../host/receive-text.js'
+import { receiveText } from '../host/response-body.js'
 import { parseErrorBody } from '../protocol/parse.js'
 import { type Problem, problemByStatus, problemOf } from '../protocol/problems.js'
 import { printable, shortened } from '../protocol/text.js'

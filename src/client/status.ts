@@ -1,7 +1,7 @@
 /** Sends one status request, one request to cancel a run, or one for the list of models, and classifies its response. */
 import { EXIT, RushesError } from '../errors.js'
 import { HttpFailure } from '../host/http.js'
-import { BodyTooLarge } from '../host/receive-text.js'
+import { BodyTooLarge } from '../host/response-body.js'
 import { retry, retryAfterMs, stepOf } from '../host/retry.js'
 import { cancelUrl, isOfRun, modelsUrl, runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'

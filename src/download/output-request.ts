@@ -2,8 +2,8 @@
  * Sends the GET request for an output, and reads the body: counts, checks and decodes it. Follows redirects. Sends only data that the host of the output needs. Output URLs often contain a secret.
  */
 import { RushesError } from '../errors.js'
-import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/content-encoding.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/response-body.js'
 import { retryAfterMs } from '../host/retry.js'
 import { printable, shortened } from '../protocol/text.js'
 import { AttemptFailed, failureOfStatus } from './failures.js'

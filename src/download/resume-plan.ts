@@ -2,7 +2,7 @@
  * Decides whether a download can be resumed. Pure, tested by table. The rest of a changed file must never be appended
  * to an old part, so the host must confirm that the file is unchanged (RFC 9110, 13.1.5 and 14.4).
  */
-import { isEncoded } from '../host/content-encoding.js'
+import { isEncoded } from '../host/response-body.js'
 
 /** Identifies the file that a part belongs to. Does not contain the URL, which may contain a secret. */
 export interface FileVersion {

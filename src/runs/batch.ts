@@ -261,12 +261,10 @@ class BatchRow implements Row {
         return unconfirmedResult(step, result.key, result.error)
       case 'refused':
         return failed(
-          run.isLastCreate
-            ? withHint(
-                result.error,
-                `Continue with ${this.#session.continuation}: runs that exist are not paid again.`,
-              )
-            : result.error,
+          withHint(
+            result.error,
+            `Continue with ${this.#session.continuation}: runs that exist are not paid again.`,
+          ),
         )
       case 'blocked':
         return { step, result: 'blocked', blockedBy: result.by }

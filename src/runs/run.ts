@@ -161,6 +161,9 @@ export const ANSWER_GRACE_MS = 10_000
 /** A status request that is unanswered for this long at the time limit shows that the service does not answer. */
 const SILENCE_MS = 1_000
 
+/** Further status requests of a command that looks once, after one without a valid response. */
+const MAX_RETRIES_ONCE = 3
+
 const UNSENT = new Error('the command was stopped before the create was sent')
 
 export class Run {
@@ -178,14 +181,12 @@ export class Run {
   /** When the next status request is due. */
   dueAtMs = 0
   limitAtMs = Number.POSITIVE_INFINITY
-  /** Set when its time limit has passed. `isSent`: its last status request was sent. */
-  last: { readonly isSent: boolean } | undefined
+  /** Its time limit has passed, and its last status request was sent. */
+  isAskedLast = false
   /** Time at which this command saw the end of the run. ISO 8601 in UTC. */
   finishedAt: string | undefined
   /** Time from sending the create to the end. */
   elapsedMs: number | undefined
-  /** The command sends no further creates because of the outcome of this one. */
-  isLastCreate = false
   /** False: the journal could not take the intent of its create, which was not sent. */
   isRecordable = true
   /** The create was sent and is not answered. */
@@ -317,36 +318,27 @@ export class Run {
     this.phase = 'asking'
     this.#abort = new AbortController()
     const { signal } = this.#abort
-    const { id } = this
-    if (isOnce) {
-      const onWithoutUrls = (state: RunState) => journal?.status(address, { state })
-      const state = await client.get(id, signal, onWithoutUrls).catch(asRushesErrorUnlessAborted(signal))
-      if (signal.aborted) return
-      if (state instanceof RushesError) this.#giveUp(state)
-      else if (state.phase !== 'running') this.#ended(state)
-      else {
-        this.#update(state)
-        this.end({ is: 'running', why: 'not finished' })
-      }
-      return
-    }
     this.#askedAtMs = undefined
     const onSend = () => {
       this.#askedAtMs = clock.monotonic()
     }
-    const outcome = await client.status(id, signal, onSend).catch(asRushesErrorUnlessAborted(signal))
-    if (signal.aborted || outcome instanceof RushesError) return
+    const outcome = await client.status(this.id, signal, onSend).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+    if (signal.aborted || outcome === undefined) return
     const nowMs = clock.monotonic()
     const { after, step } = follow(this.#follow as Follow, outcome, { nowMs, load: client.limiter.load() })
     this.#follow = after
     this.trouble = undefined
     if (step.is === 'running') {
-      this.#update(step.state)
+      if (step.state.status !== this.state?.status) journal?.status(address, { state: step.state })
+      this.state = step.state
       const { soonestMs: min, latestMs: max } = step.next
+      if (isOnce) this.end({ is: 'running', why: 'not finished' })
       // A random time in the range, so that clients do not poll in step.
-      this.#askAgain(nowMs + jittered({ min, max }, random()))
+      else this.#askAgain(nowMs + jittered({ min, max }, random()))
     } else if (step.is === 'ended') this.#ended(step.state)
-    else if (step.is === 'gave up') this.#giveUp(step.error)
+    else if (step.is === 'gave up' || (isOnce && after.failures > MAX_RETRIES_ONCE)) this.#giveUp(step.error)
     else {
       this.trouble = step.error
       if (step.state !== undefined && this.known?.isWithoutUrls) this.#ended(step.state)
@@ -388,12 +380,6 @@ export class Run {
     this.phase = 'following'
   }
 
-  #update(state: RunState): void {
-    const { journal, address } = this.#session
-    if (state.status !== this.state?.status) journal?.status(address, { state })
-    this.state = state
-  }
-
   #giveUp(error: RushesError): void {
     const { journal, address } = this.#session
     const { code, message, httpStatus: answerStatus } = error
@@ -431,13 +417,6 @@ export class Run {
     })
   }
 }
-
-const asRushesErrorUnlessAborted =
-  (signal: AbortSignal) =>
-  (thrown: unknown): RushesError => {
-    if (signal.aborted || thrown instanceof RushesError) return asRushesError(thrown)
-    throw thrown
-  }
 
 const unansweredError = (reason: Interruption): RushesError =>
   new RushesError('interrupted', 'Interrupted before the service answered: a run may exist and cost money.', {

@@ -60,9 +60,6 @@ const MAX_UNANSWERED_POLLS = RUNS_LIMIT.requests
 const SPARE_FOR_CREATES = 2
 /** What the last status request of a run has, whose time limit has passed. */
 const LAST_REQUEST_MS = 1_000
-/** The same if this machine was asleep when the limit passed: its network needs some seconds too. */
-const LAST_REQUEST_AFTER_SLEEP_MS = 30_000
-const MIN_SLEEP_MS = 10_000
 
 class Schedule {
   readonly #session: RunsSession
@@ -204,20 +201,16 @@ class Schedule {
       if (run.limitAtMs <= nowMs) {
         this.#stopCreates()
         const hasRoom = limiter.load() < 1 && this.#asking.size < MAX_UNANSWERED_POLLS
-        if (run.last !== undefined || !(isAsking || hasRoom)) {
+        if (run.isAskedLast || !(isAsking || hasRoom)) {
           run.abort(new Error('the time limit has passed'))
           if (isAsking) continue
           this.#following.splice(this.#following.indexOf(run), 1)
           this.#stopRun(run, 'time limit')
           continue
         }
-        const wasAsleep = nowMs - run.limitAtMs > MIN_SLEEP_MS
-        run.last = { isSent: isAsking && !wasAsleep }
-        // The connection of a request from before the sleep may be dead, and its answer old: it is sent again.
-        if (isAsking && wasAsleep) run.abort(new Error('the machine was asleep'))
-        run.limitAtMs = nowMs + (wasAsleep ? LAST_REQUEST_AFTER_SLEEP_MS : LAST_REQUEST_MS)
+        run.isAskedLast = true
+        run.limitAtMs = nowMs + LAST_REQUEST_MS
         if (!isAsking) {
-          run.dueAtMs = 0
           this.#following.splice(this.#following.indexOf(run), 1)
           void this.#operate(run, this.#asking, () => this.#ask(run))
         }
@@ -238,14 +231,12 @@ class Schedule {
       if (this.#session.isFollowed === false) run.end({ is: 'created' })
     } else if (result !== undefined && 'error' in result && result.error !== undefined) {
       this.#answers.push(result.error)
-      run.isLastCreate =
-        this.#session.stopsCreates(result.error) || isServiceDown(this.#answers) || !run.isRecordable
-      if (run.isLastCreate) this.#stopCreates()
+      if (this.#session.stopsCreates(result.error) || isServiceDown(this.#answers) || !run.isRecordable)
+        this.#stopCreates()
     }
   }
 
   async #ask(run: Run): Promise<void> {
-    if (run.last !== undefined) run.last = { isSent: true }
     const before = run.state
     await run.ask()
     const { state, trouble } = run
@@ -287,9 +278,8 @@ class Schedule {
     } else if (run.result !== undefined) this.#end(run, run.result)
     else if (this.#isStopped) this.#stopRun(run, 'signal')
     else if (run.phase === 'ready') this.#ready.push(run)
-    else if (run.last?.isSent) this.#stopRun(run, 'time limit')
+    else if (run.isAskedLast) this.#stopRun(run, 'time limit')
     else {
-      if (run.last !== undefined) run.dueAtMs = 0
       this.#limitAtMs = Math.min(this.#limitAtMs, run.limitAtMs)
       const at = this.#following.findLastIndex(({ dueAtMs }) => dueAtMs <= run.dueAtMs) + 1
       this.#following.splice(at, 0, run)

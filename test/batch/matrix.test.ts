@@ -277,6 +277,10 @@ describe('a mistake in a matrix', () => {
       ['name: "{a}"', 'prompt: x', 'matrix: {a: [b, ../../d]}'],
       '3 the output "../../d.{ext}" is outside the folder of the manifest (--allow-outside allows that) (a: ../../d)',
     ],
+    [
+      ['name: "{aspect_ratoi}"', 'prompt: x', 'matrix: {aspect_ratoi: ["1:1", "16:9"]}'],
+      '5 no text of the run uses {aspect_ratoi}. Did you mean "aspect_ratio"?',
+    ],
   ])('%j', async (lines, expected) => {
     expect(await problemsOf(row(...lines))).toEqual([expected].flat())
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { createCliService } from '../support/cli.js'
-import { ANN, withStore } from '../support/console.js'
+import { ANN } from '../support/console.js'
 import { dataWords, openStoreOf, storedText } from '../support/test-database.js'
 
 async function createAdmin() {
@@ -70,33 +70,17 @@ describe('admin user', () => {
   })
 
   it('lists and removes users', async () => {
-    const { service, admin, add } = await createAdmin()
+    const { admin, add } = await createAdmin()
     await add(ANN)
     await admin('account', 'create', 'acme')
     await admin('user', 'add', 'bob@example.com', '--account', 'acme')
-    const rows = () => admin('user', 'list').then(({ stdout }) => stdout.replaceAll(/\S+Z/g, 'T'))
-    await withStore(service, async (store) => {
-      const [userId, nowMs] = [(await store.findUser(ANN))?.id ?? 0, service.clock.now()]
-      const from = { fromLink: false, address: undefined, userAgent: undefined }
-      await store.addSession({ hash: 's', userId, ...from, nowMs, expiresAtMs: nowMs + 60_000 })
-    })
-    const store = await openStoreOf(service)
-    const ann = await store.findUser(ANN)
-    await store.setPassword(ann?.id ?? 0, 'scrypt', 's')
-    const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\n`
-    expect(await rows()).toContain(annRow)
-    expect(await rows()).toMatch(/\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/)
-    const listed = (await admin('user', 'list', '--json')).stdout.trimEnd().split('\n')
-    expect(JSON.parse(listed.at(-2) ?? '')).toEqual({
-      ...{ id: ann?.id, email: ANN, account: 'default', has_password: true, sessions: 1 },
-      last_seen_at: expect.any(String),
-      created_at: expect.any(String),
-    })
+    const rows = async () => (await admin('user', 'list')).stdout.replaceAll(/\S+Z/g, 'T')
+    expect(await rows()).toMatch(
+      /\d\tann@example\.com\tdefault\t-\t0\t-\tT\n\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/,
+    )
     const removed = await admin('user', 'remove', 'ANN@example.com')
     expect(removed).toMatchObject({ code: 0, stdout: '' })
     expect(removed.stderr).toMatch(/Removed ann@example\.com\. Their sessions and links have ended/)
-    expect(await store.findSession('s', service.clock.now())).toBeUndefined()
-    await store.close()
     expect(await rows()).not.toContain('ann@')
   })
 
@@ -107,12 +91,6 @@ describe('admin user', () => {
     expect(`${added.link}\n`).toMatch(LINK)
     const linked = JSON.parse((await admin('user', 'link', ANN, '--json')).stdout)
     expect(tokenOf(linked.link)).not.toBe(tokenOf(added.link))
-  })
-
-  it('accepts an email of 254 characters, and one with letters of any language', async () => {
-    const { add } = await createAdmin()
-    for (const email of [`${'a'.repeat(249)}@b.de`, 'grüße@müller.de', 'owner@otherhost'])
-      expect((await add(email)).code).toBe(0)
   })
 })
 
@@ -147,18 +125,14 @@ describe('admin user, wrongly used', () => {
       ['link', ANN, '--public-url', 'https://example.com/?a=1'],
       /must not contain a query or a fragment[\s\S]*https:\/\/example\.com\/runs/,
     ],
-    ...['', 'ann', '@example.com', 'ann@', 'a@b@c', 'a b@c', 'a@b\tc', 'a\u200b@b', LONG].map(
-      (email): [readonly string[], RegExp] => [
-        ['add', email, '--account', 'default'],
-        /is not a valid email\.[\s\S]*ann@example\.com/,
-      ],
-    ),
+    ...['', 'ann', 'a@b@c', 'a\u200b@b', LONG].map((email): [readonly string[], RegExp] => [
+      ['add', email, '--account', 'default'],
+      /is not a valid email\.[\s\S]*ann@example\.com/,
+    ]),
     [
       ['link', 'nobody@example.com'],
       /User nobody@example\.com does not exist\.[\s\S]*rushes admin user list/,
     ],
-    [['link', 'nobody'], /"nobody" is not a valid email/],
-    [['remove', 'nobody@example.com'], /User nobody@example\.com does not exist\./],
   ])('%j is exit 2', async (words, says) => {
     const { code, stdout, stderr } = await admin('user', ...words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

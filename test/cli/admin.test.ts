@@ -64,30 +64,20 @@ describe('admin, beside a running service', () => {
     expect(await outcome()).toBe('created')
   })
 
-  it('gives a key a rate of its own', async () => {
+  it('gives a key a rate and an expiry of its own', async () => {
     const { admin, key } = await createAdmin()
-    await key('--account', 'default', '--rate', '100/10s')
-    const rateOf = async () =>
-      JSON.parse((await admin('key', 'list', '--json')).stdout.split('\n')[1] ?? '').rate
-    expect(await rateOf()).toBe('100/10s')
-    expect((await admin('key', 'list')).stdout).toMatch(/\t20\/10s\t.*\n2\t.*\t100\/10s\t.*\n$/)
+    await key('--account', 'default', '--rate', '100/10s', '--expires', '1m')
+    const terms = async () => {
+      const { rate, expires_at } = JSON.parse(
+        (await admin('key', 'list', '--json')).stdout.split('\n')[1] ?? '',
+      )
+      return [rate, expires_at]
+    }
+    expect(await terms()).toEqual(['100/10s', expect.stringMatching(/^2026-01-01T00:01/)])
     await admin('key', 'set', '2', '--rate', '600/1m')
-    expect(await rateOf()).toBe('600/1m')
-    await admin('key', 'set', '2', '--rate', 'none')
-    expect(await rateOf()).toBe('20/10s')
-  })
-
-  it('lets a key expire', async () => {
-    const { service, admin, key, image } = await createAdmin()
-    const ci = await key('--account', 'default', '--expires', '1m')
-    expect((await image(ci)).code).toBe(0)
-    await service.clock.advance(60_000)
-    expect((await image(ci)).code).toBe(4)
-    expect((await admin('key', 'list', '--account', 'default')).stdout).toMatch(
-      /\n2\tdefault\tkey\texpired\t/,
-    )
-    await admin('key', 'set', '2', '--expires', 'none')
-    expect((await image(ci)).code).toBe(0)
+    expect((await terms())[0]).toBe('600/1m')
+    await admin('key', 'set', '2', '--rate', 'none', '--expires', 'none')
+    expect(await terms()).toEqual(['20/10s', null])
   })
 
   it('lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
@@ -96,7 +86,6 @@ describe('admin, beside a running service', () => {
     await image(
       await key('--account', 'acme', '--spend-limit', '10', '--quota', '9', '--allow-ip', '127.0.0.1'),
     )
-    const now = '2026-01-01T00:00:0'
     expect((await admin('account', 'list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
       '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
     )
@@ -106,42 +95,17 @@ describe('admin, beside a running service', () => {
     expect((await admin('credits', 'list', 'acme')).stdout).toMatch(
       /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
     )
-    expect((await admin('credits', 'list', 'acme', '--limit', '1')).stdout).toMatch(/^3\t.*\n$/)
     const table = await service.run(['admin', 'account', 'list', ...dataWords(service)], {
       tty: { stdout: true, stderr: true },
     })
     expect(table.stdout.split('\n')[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
-    const keyTable = async (columns: number) => {
-      const tty = { stdout: true, stderr: true }
-      return (await service.run(['admin', 'key', 'list', ...dataWords(service)], { tty, columns })).stdout
-    }
-    const head = 'ID  ACCOUNT  KEY    STATE   SPENT  RUNS'
-    const wide = await keyTable(110)
-    expect(wide).toContain(`${head}  ALLOWED IPS  EXPIRES  CREATED     RATE    PREFIX     LAST USED\n`)
-    expect(wide).toMatch(
-      /\n2 {3}acme .* 127\.0\.0\.1 {4}never {4}2026-01-01 {2}20\/10s {2}rk_\S{6} {2}2026-01-01\n$/,
-    )
-    expect(await keyTable(95)).toContain(`${head}  ALLOWED IPS  EXPIRES  RATE    PREFIX     LAST USED\n`)
-    expect(await keyTable(60)).toContain(`${head}  EXPIRES  LAST USED\n`)
-    const [account] = (await admin('account', 'list', '--json')).stdout
-      .split('\n')
-      .map((line) => JSON.parse(line || '{}'))
-    expect(account).toEqual({
-      ...{ id: 1, name: 'default', balance: 10_000, banned: false, keys: 1, runs: 0 },
-      created_at: expect.stringContaining(now),
+    const listed = async (...words: string[]) =>
+      JSON.parse((await admin(...words, '--json')).stdout.split('\n')[0] ?? '')
+    expect(await listed('account', 'list')).toMatchObject({ id: 1, name: 'default', balance: 10_000 })
+    expect(await listed('key', 'list', '--account', 'acme')).toMatchObject({
+      ...{ spend_limit: 10, spent: 1, quota: 9, used: 1, allowed_ips: ['127.0.0.1'] },
     })
-    expect(JSON.parse((await admin('key', 'list', '--account', 'acme', '--json')).stdout)).toEqual({
-      ...{ id: 2, account: 'acme', name: 'key', prefix: expect.stringMatching(/^rk_[\w-]{6}$/) },
-      ...{ disabled: false, spend_limit: 10, spent: 1, quota: 9, used: 1 },
-      ...{ allowed_ips: ['127.0.0.1'], rate: '20/10s', expires_at: null },
-      created_at: expect.stringContaining(now),
-      last_used_at: expect.stringContaining('2026-01-01T00:00'),
-    })
-    expect(JSON.parse((await admin('credits', 'list', 'acme', '--limit', '1', '--json')).stdout)).toEqual({
-      ...{ sequence: 3, account: 'acme', kind: 'charge', amount: -1, key: 2 },
-      run_id: expect.stringMatching(/^run_/),
-      created_at: expect.stringContaining(now),
-    })
+    expect(await listed('credits', 'list', 'acme')).toMatchObject({ kind: 'charge', amount: -1, key: 2 })
   })
 
   it('lists the runs of all accounts, of one, and of one status', async () => {
@@ -220,9 +184,7 @@ describe('admin, wrongly used', () => {
     [['account', 'create', 'default'], /Account default already exists/],
     [['account', 'create', 'two\nlines'], /not a valid name for an account/],
     [['account', 'create', 'a\u202eb'], /not a valid name for an account[\s\S]*invisible characters/],
-    [['key', 'create', '--account', 'default', '--name', 'c\u200bi'], /not a valid name for a key/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],
-    [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*rushes admin account list/],
     [['key', 'create'], /Missing --account/],
     [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
     [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota: "many"/],
@@ -234,10 +196,6 @@ describe('admin, wrongly used', () => {
     [['key', 'set', 'first'], /Nothing to change/],
     [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /"none" is not an IP address/],
     [['key', 'create', '--account', 'default', '--allow-ip', ''], /--allow-ip has no value/],
-    [['key', 'create', '--account', 'default', '--spend-limit', ' '], /--spend-limit has no value/],
-    [['key', 'set', 'first', '--expires', ''], /--expires has no value/],
-    [['key', 'list', '--account', 'nobody'], /Account nobody does not exist/],
-    [['credits', 'add', 'nobody', '5'], /Account nobody does not exist/],
     [['credits', 'add', 'default', 'much'], /<n>: "much" is not a whole number/],
     [['credits', 'add', 'default', '0'], /number of credits is 0/],
     [['credits', 'list', 'nobody'], /Account nobody does not exist/],
@@ -324,7 +282,6 @@ describe.skipIf(usesPostgres)('admin backup, beside a running service', () => {
 describe.skipIf(usesPostgres)('admin on a file that is no database of a service', () => {
   const damages: [name: string, damage: (path: string) => void, says: RegExp][] = [
     ['text', (path) => writeFileSync(path, 'no database '.repeat(100)), /is damaged, or not a database/],
-    ['zeros', (path) => writeFileSync(path, Buffer.alloc(8_192)), /is damaged, or not a database/],
     ['an empty file', (path) => writeFileSync(path, ''), /is empty: the accounts and runs/],
     [
       'another database',

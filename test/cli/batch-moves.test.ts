@@ -71,17 +71,23 @@ const MOVES: Readonly<Record<string, Move>> = {
     was: { b: 'y', a: 'z' },
     files: ['b.png', 'a.png'],
   },
-  'two rows with count 3 that get other names and count 2': {
-    before: [row({ name: 'fox', count: 3 }), row({ name: 'owl', count: 3 })],
-    after: [row({ name: 'vixen', count: 2 }), row({ name: 'bird', count: 2 })],
-    was: { vixen: 'fox', 'vixen-2': 'fox-2', bird: 'fox-3', 'bird-2': 'owl' },
-    files: ['vixen.png', 'vixen-2.png', 'bird.png', 'bird-2.png'],
-  },
   'a matrix [b, a] that gets another name': {
     before: [row({ name: 'icon-{x}', matrix: { x: ['b', 'a'] } })],
     after: [row({ name: 'sign-{x}', matrix: { x: ['b', 'a'] } })],
     was: { 'sign-b': 'icon-a', 'sign-a': 'icon-b' },
     files: ['sign-b.png', 'sign-a.png'],
+  },
+  'a film that gets the name of the picture that it is made from': {
+    before: [
+      row({ name: 'shot' }),
+      { name: 'film', kind: 'video', prompt: PROMPT, image_urls: ['row:shot'] },
+    ],
+    after: [
+      row({ name: 'frame' }),
+      { name: 'shot', kind: 'video', prompt: PROMPT, image_urls: ['row:frame'] },
+    ],
+    was: { frame: 'shot', shot: 'film' },
+    files: ['frame.png', 'shot.mp4'],
   },
   'two outputs of one prompt whose letter case changes': {
     before: [row({ output: 'Owl.png' }), row({ output: 'Fox.png' })],
@@ -134,21 +140,6 @@ describe('rows whose models come from the environment', () => {
     expect(await run([], without)).toMatchObject({ code: 0 })
     expect(created()).toEqual([])
     expect(contents()).toEqual({ vixen: old.fox, 'vixen-2': old['fox-2'] })
-  })
-
-  it('keep their pictures when they swap their names', async () => {
-    const rows = (one: string, two: string) => [
-      row({ name: one, prompt: 'one' }),
-      row({ name: two, prompt: 'two' }),
-    ]
-    const { run, created, contents, write } = await start(rows('a', 'b'), { models })
-    expect((await run(['--only', 'a'], withModel('acme/one'))).code).toBe(0)
-    expect((await run(['--only', 'b'], withModel('acme/two'))).code).toBe(0)
-    created()
-    const old = contents()
-    write(rows('b', 'a'))
-    expect(await run([], without)).toMatchObject({ code: 0 })
-    expect([created(), contents()]).toEqual([[], { a: old.b, b: old.a }])
   })
 })
 

@@ -364,6 +364,18 @@ describe('the names of further outputs', () => {
     expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
     expect(created()).toEqual([])
   })
+
+  it('stay with their pictures when the first output moves to the name of the second', async () => {
+    const { run, write, created, path, lock } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const sums = ['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))
+    write([{ ...SHEET, output: 'sheet-2.png' }])
+    expect((await run()).code).toBe(0)
+    expect(created()).toEqual([])
+    expect(['sheet-2.png', 'sheet-2-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
+    expect(lock().sheet).toMatchObject({ file: 'sheet-2.png', outputs: [{ file: 'sheet-2-2.png' }] })
+  })
 })
 
 describe('a further output', () => {

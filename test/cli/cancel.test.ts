@@ -3,10 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import type { RunFailure } from '../../src/service/store/run.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
-import { createInstantEngine } from '../support/engines.js'
 import { addRow, rowsOf } from '../support/journal.js'
 import { claimRun, held } from '../support/runs.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf } from '../support/test-database.js'
 
 const TERMINAL = { stdin: true, stdout: true, stderr: true }
@@ -86,7 +84,6 @@ describe('rushes cancel', () => {
 
   it.each([
     [404, { error: { code: 'not_found', message: 'Not found.' } }],
-    [404, 'nothing here'],
     [405, { error: { code: 'method_not_allowed', message: 'no' } }],
   ])(
     'of a service that cannot cancel is exit 3 (%i %j), and the journal stays as it is',
@@ -211,16 +208,6 @@ describe('rushes cancel', () => {
       stdout: `${id}\tcanceled\t\n`,
     })
     expect(tries).toBe(3)
-  })
-
-  it('--local cancels what an earlier command left in the queue', async () => {
-    const home = temporaryFolder()
-    const options = { home, engine: createInstantEngine() }
-    const { stdout } = await runCli(['run', 'image', '--local', 'a fox', '--no-wait'], options)
-    const id = stdout.trim()
-    expect(await runCli(['cancel', id], options)).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
-    expect(rowsOf(home)).toMatchObject([{ status: 'canceled' }])
-    expect((await runCli(['wait', '--local', id], options)).code).toBe(10)
   })
 })
 

@@ -104,6 +104,18 @@ describe('doctor', () => {
     )
   })
 
+  it('names a sandbox where the system forbids connections', async () => {
+    const service = await createCliService()
+    const fetch: Fetch = async () => {
+      throw new HttpFailure('operation not permitted', { sent: false, code: 'EPERM' })
+    }
+    const { code, lines } = await examined(service, { fetch })
+    expect(code).toBe(9)
+    expect(lines.find(({ check }) => check === 'request')?.advice).toMatch(
+      /^A sandbox .* `--local` needs none\.$/,
+    )
+  })
+
   it('names unfinished runs, and is exit 13 for unconfirmed ones', async () => {
     const service = await createCliService({ rendering: false })
     await service.run(['run', 'image', 'a fox', '--no-wait'])
@@ -154,17 +166,6 @@ describe('doctor', () => {
     })
   })
 
-  it('a journal that cannot be read could not be checked', async () => {
-    const service = await createCliService()
-    mkdirSync(join(service.home, 'state', 'journal.db'), { recursive: true, mode: 0o700 })
-    const { code, lines } = await examined(service)
-    expect(code).toBe(2)
-    expect(lines.find(({ check }) => check === 'journal')).toMatchObject({
-      message: expect.stringMatching(/^could not be checked: \S+journal\.db: /),
-      advice: 'Set RUSHES_STATE_DIR to a folder on a local disk.',
-    })
-  })
-
   it('refuses a journal of a newer format', async () => {
     const service = await createCliService()
     await service.run(['run', 'image', 'a fox'])
@@ -208,14 +209,6 @@ describe('the models', () => {
     const service = await createCliService()
     const { code, statuses } = await examined(service, { env: { RUSHES_VIDEO_MODEL: 'cinema' } })
     expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, models: 'failed' } })
-  })
-
-  it('come from the local service with --local', async () => {
-    const { stdout } = await runCli(['doctor', '--local', '--json'], { env: SET })
-    expect(lineOf(linesOf(stdout))).toMatchObject({
-      status: 'ok',
-      message: 'video: rushes/preview-video; image: rushes/preview-image',
-    })
   })
 })
 

@@ -135,17 +135,6 @@ describe('a batch', () => {
     expect(bodies(service)).toHaveLength(2)
     expect(await batch(MATRIX, '--check')).toMatchObject({ code: 0 })
   })
-
-  it('checks an input with the kept document before it is sent', async () => {
-    const { service, batch } = await withList([UPSCALE])
-    expect((await batch('- {name: a, model: acme/upscale}\n')).code).toBe(2)
-    const { code, stderr } = await batch(
-      '- {name: a, model: acme/upscale, input: {image_urls: [], factor: 9}}\n',
-    )
-    expect(code).toBe(2)
-    expect(stderr).toContain('factor of acme/upscale must be one of 2, 4, not 9')
-    expect(bodies(service)).toEqual([])
-  })
 })
 
 describe('a run that was paid before the document of its model had its parameter', () => {
@@ -211,23 +200,6 @@ describe('an MCP server', () => {
     return { service, mcp: await openMcp(service) }
   }
 
-  it('has the parameters of the configured model in its tools', async () => {
-    const { mcp } = await open()
-    const { tools } = await mcp.client.listTools()
-    const { properties, required } = (
-      tools.find(({ name }) => name === 'create_image') ?? expect.unreachable()
-    ).inputSchema
-    expect(properties).toMatchObject({
-      steps: { type: 'integer', minimum: 1, maximum: 50, description: 'Denoising steps' },
-      style: { description: 'How it looks. JSON, see list_models' },
-      // An argument of the tool, not the parameter of the same name.
-      wait: { type: 'boolean' },
-    })
-    expect(required).toEqual(['prompt'])
-    const video = tools.find(({ name }) => name === 'create_video') ?? expect.unreachable()
-    expect(video.inputSchema.properties).toHaveProperty('duration')
-  })
-
   it('lists the known models with their prices, and one with its parameters', async () => {
     const { mcp } = await open()
     const { structured } = await mcp.call('list_models')
@@ -250,27 +222,6 @@ describe('an MCP server', () => {
     expect(none.structured.error.message).toEqual(
       expect.stringContaining('Unknown model "acme/upscael". Did you mean "acme/upscale"?'),
     )
-  })
-
-  it.each([
-    [
-      'create_image',
-      { prompt: 'x', stpes: 3 },
-      'create_image has no parameter "stpes". Did you mean "steps"?',
-    ],
-    ['create_image', { prompt: 'x', steps: 99 }, 'steps must be <= 50.'],
-    ['create_image', { prompt: 'x', model: 'acme/upscale' }, 'image_urls is missing. factor is missing.'],
-    [
-      'create_model_run',
-      { model: 'acme/upscale', input: { image_urls: 'a', factor: 3 } },
-      'image_urls must be a list of strings, not "a". factor must be one of 2, 4, not 3.',
-    ],
-  ])('%s %j is refused with the names of its parameters', async (tool, args, message) => {
-    const { service, mcp } = await open()
-    const { isError, structured } = await mcp.call(tool, args)
-    expect(isError).toBe(true)
-    expect(structured.error.message).toBe(message)
-    expect(service.requests).toEqual([])
   })
 
   it('sends values of the document, and images of a folder to any model that takes them', async () => {

@@ -1,5 +1,5 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
@@ -102,21 +102,6 @@ describe('wait --last and --all', () => {
     },
   )
 
-  it('--last of wait leaves out the -o of a command in a folder with braces in its name', async () => {
-    const service = await createCliService({ rendering: false })
-    const before = process.cwd()
-    try {
-      const folder = join(temporaryFolder(), '{id}')
-      mkdirSync(folder)
-      process.chdir(folder)
-      await service.run([...RUN, '-o', 'whale.png', '--timeout', '1s'])
-      service.service.startRendering()
-      expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
-    } finally {
-      process.chdir(before)
-    }
-  })
-
   it('name what is unconfirmed and leave it; --last is exit 13', async () => {
     const home = temporaryFolder()
     await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
@@ -193,8 +178,6 @@ describe('--last of status, download and show', () => {
   it.each([
     [['status'], 'Missing run ids.'],
     [['status', '-', '-'], 'More than one id is -.'],
-    [['download', 'run_1', '--last'], 'Run ids and --last cannot be used together.'],
-    [['show'], 'Missing run ids.'],
     [['show', '~3f2a', '--last'], 'Run ids and --last cannot be used together.'],
     [['show', '--last'], 'The journal has no runs at http://127.0.0.1:1.'],
   ])('%j is exit 2', async (words, says) => {
@@ -392,16 +375,5 @@ describe('--sidecar', () => {
 
   it.each([[[]], [['-o', '-']]])('needs a file: with %j it is exit 2', async (words) => {
     expect((await runCli([...RUN, '--sidecar', ...words], { env: SET })).code).toBe(2)
-  })
-})
-
-describe('status', () => {
-  it('keeps what it saw, and tells what the journal knows', async () => {
-    const service = await createCliService()
-    const [id = ''] = await created(service)
-    await service.clock.advance(5_000)
-    const { stdout } = await service.run(['status', id, '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ id, kind: 'image', status: 'succeeded' })
-    expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'succeeded' }])
   })
 })

@@ -1,9 +1,9 @@
 /** Answers that a service, a gateway or a proxy compressed although nobody asked for it, as whole command lines. */
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { EXIT } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
-import { createCliService, LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
+import { LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { responseOf, type Scripted } from '../support/responses.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -33,53 +33,10 @@ async function answered(argv: readonly string[], answer: Scripted) {
 
 const RUN = ['run', 'image', 'a fox', '--no-wait']
 
-describe('a service whose answers are all compressed', () => {
-  it.each([
-    ['gzip', gzipSync],
-    ['br', brotliCompressSync],
-  ])('takes a run, gives its status and its file, and accepts a login: %s', async (encoding, encode) => {
-    const service = await createCliService()
-    const fetch: Fetch = async (request) => {
-      const response = await service.fetch(request)
-      const chunks: Uint8Array[] = []
-      for await (const chunk of response.body) chunks.push(chunk)
-      return {
-        ...response,
-        header: (name) =>
-          name.toLowerCase() === 'content-encoding'
-            ? encoding
-            : name.toLowerCase() === 'content-length'
-              ? undefined
-              : response.header(name),
-        body: (async function* () {
-          yield encode(Buffer.concat(chunks))
-        })(),
-      }
-    }
-    const run = (argv: readonly string[], stdin?: string) =>
-      service.run(argv, { fetch, ...(stdin !== undefined && { stdin }) })
-    const made = await run(['run', 'image', 'a fox', '--json', '-o', `${service.home}/fox.png`])
-    expect(made.stderr).toBe('')
-    expect(made.code).toBe(EXIT.ok)
-    expect(JSON.parse(made.stdout)).toMatchObject({
-      status: 'succeeded',
-      files: [{ content_type: 'image/png' }],
-    })
-    expect((await run(['status', '--last'])).code).toBe(EXIT.ok)
-    expect(await run(['login'], service.apiKey)).toMatchObject({ code: EXIT.ok })
-    const doctor = await run(['doctor'])
-    expect(doctor.stdout).toContain('accepted by the service')
-  })
-})
-
 describe('a compressed answer', () => {
   it('of an exhausted quota is not sent again: exit 5 after one request', async () => {
     const { code, requests } = await answered(RUN, problem('USAGE_EXCEEDED', 429))
     expect({ code, requests }).toEqual({ code: EXIT.account, requests: 1 })
-  })
-
-  it('of an unknown run is exit 6', async () => {
-    expect((await answered(['status', 'run_1'], problem('run_not_found', 404))).code).toBe(EXIT.notFound)
   })
 
   it('gives the run when it breaks off after the id', async () => {

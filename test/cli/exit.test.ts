@@ -3,7 +3,7 @@ import { stopReasons } from '../../src/cli/batch/run-batch.js'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { createCliService, runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
+import { runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -41,37 +41,6 @@ describe('a batch with rows that were not started', () => {
     ['adds no error when all rows were started', [], undefined, 0, []],
   ])('%s', (_, known, stopped, notStarted, expected) => {
     expect(stopReasons(known, stopped, notStarted).map(({ message }) => message)).toEqual(expected)
-  })
-})
-
-describe('a create', () => {
-  it('shows no control characters of the service and no key under --debug', async () => {
-    const { fetch } = scripted({
-      status: 400,
-      body: { error: { code: 'bad\u001b[31m', message: 'a\u001b]0;x\u0007\u009b31m\u007fb' } },
-    })
-    const { stdout, stderr } = await runCli(['run', 'image', 'fox', '--debug'], { env: SET, fetch })
-    expect(stderr).toContain('> POST ')
-    expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
-    expect(stderr).not.toContain('rk_test')
-  })
-
-  it('goes alone until the first is answered, then four at a time', async () => {
-    const service = await createCliService()
-    let unanswered = 0
-    const seen: number[] = []
-    const fetch: typeof service.fetch = async (request) => {
-      if (request.method === 'POST') seen.push(++unanswered)
-      try {
-        return await service.fetch(request)
-      } finally {
-        if (request.method === 'POST') unanswered--
-      }
-    }
-    expect((await service.run(['run', 'image', 'fox', '-n', '8', '--no-wait'], { fetch })).code).toBe(0)
-    expect(seen[0]).toBe(1)
-    expect(seen[1]).toBe(1)
-    expect(Math.max(...seen)).toBeLessThanOrEqual(4)
   })
 })
 
@@ -235,27 +204,6 @@ describe('a signal', () => {
     expect(stderr).toMatch(
       /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. Stop them with `rushes cancel --all`\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
     )
-  })
-
-  it('brings one message for creates that wait for the limit, which are not begun', async () => {
-    const interrupts = createInterrupts()
-    let requests = 0
-    const clock = createManualClock()
-    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--no-wait'], {
-      env: SET,
-      clock,
-      interrupts,
-      fetch: withoutList(async (request) => {
-        requests++
-        if (requests === 20) void clock.sleep(1_000).then(() => interrupts.interrupt('SIGINT'))
-        return scripted({ status: 201, body: { id: `run_${requests}` } }).fetch(request)
-      }),
-    })
-    expect(code).toBe(130)
-    expect(requests).toBe(20)
-    expect(stderr.match(/Interrupted/g)).toHaveLength(1)
-    expect(stderr).toContain('20 of 30 runs were created and are paid for.')
-    expect(stderr).toContain('To create the other 10, run the same command with `-n 10`.')
   })
 
   it('ends silently with exit 141 when the reader of standard output went away', async () => {

@@ -52,12 +52,6 @@ describe.each(WITHOUT_LINKS)('where a hard link fails with %s', (_, fileSystem) 
   })
 })
 
-it('a name that Windows cannot have works like any other name elsewhere', async () => {
-  const service = await createCliService()
-  const path = join(temporaryFolder(), 'a:b?.png')
-  expect(await service.run(['run', 'image', 'a fox', '-o', path])).toMatchObject({ code: 0 })
-})
-
 it('a name that is too long ends a run with 2 before anything is sent, also if it contains the id', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), `${'x'.repeat(240)}-{id}.{ext}`)

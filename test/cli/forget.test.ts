@@ -2,7 +2,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/host/interrupts.js'
 import type { RunEstimate } from '../../src/journal/rows.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
@@ -114,38 +113,10 @@ describe('a row that may cost money', () => {
     expect(namesIn(home)).toEqual(['run_late'])
   })
 
-  it('stays when it ends while the question is open; the other rows are removed', async () => {
-    const home = withRows()
-    let hasAnswered = false
-    const { code, stdout, stderr } = await runCli(['forget', 'going_a', 'done_a'], {
-      ...{ home, stdin: 'y\n', tty: TERMINAL },
-      onStderr(text) {
-        if (hasAnswered || !text.includes('[y/N] ')) return
-        hasAnswered = true
-        withJournal(home, (journal) =>
-          journal.status('https://a.example', { state: finishedState('going_a', []) }),
-        )
-      },
-    })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('going_a was not removed: it has changed meanwhile (succeeded).')
-    expect(stderr).toContain('Removed done_a from the journal.')
-    expect(namesIn(home)).toContain('going_a')
-    expect(namesIn(home)).not.toContain('done_a')
-  })
-
   it('stays under --json, which asks nothing', async () => {
     const { home, key } = await withUnconfirmed()
     const ran = await runCli(['forget', key, '--json'], { home, stdin: 'y\n', tty: TERMINAL })
     expect(ran.code).toBe(2)
-    expect(rowsOf(home)).toHaveLength(1)
-  })
-
-  it('stays when Ctrl-C answers', async () => {
-    const { home, key } = await withUnconfirmed()
-    const interrupts = createInterrupts()
-    interrupts.interrupt('SIGINT')
-    expect((await runCli(['forget', key], { home, interrupts, tty: TERMINAL })).code).toBe(130)
     expect(rowsOf(home)).toHaveLength(1)
   })
 

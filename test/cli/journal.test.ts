@@ -144,12 +144,6 @@ describe('a create whose outcome is unknown', () => {
     expect(stderr).toContain(`rushes forget '${rows[0]?.key}'`)
   })
 
-  it('stays as unconfirmed when the response was lost', async () => {
-    const { code, rows } = await runAgainst(failing(true))
-    expect(code).toBe(13)
-    expect(rows).toMatchObject([{ phase: 'unconfirmed', answer: undefined }])
-  })
-
   it('keeps the whole response of a run that was accepted without an id', async () => {
     const body = { accepted: true, ticket: { uuid: 'x1' } }
     const { code, stderr, rows } = await runAgainst(answering(201, body))

@@ -1,8 +1,5 @@
-/** Labels of runs: how commands select and show them. They are never sent. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -84,28 +81,4 @@ it('shows the labels and the estimate of a run', async () => {
   expect((await run('show', 'priced')).stdout).toContain('label\tb\nlabel\ta\n')
   expect((await run('show', 'priced')).stdout).toContain('\nestimate\t0.4 USD\n')
   expect((await run('show', 'plain_done')).stdout).not.toMatch(/label|estimate/)
-})
-
-it('labels are not sent, and are in the gallery', async () => {
-  const service = await createCliService()
-  const page = join(temporaryFolder(), 'gallery.html')
-  const files = temporaryFolder()
-  for (const labels of [[], ['spring', '春'], ['spring']])
-    await service.run(
-      [
-        ...['run', 'image', 'a fox', '-o', `${files}/{id}.png`],
-        ...labels.flatMap((label) => ['--label', label]),
-      ],
-      { fetch: service.counting },
-    )
-  expect(
-    JSON.stringify(service.requests.map(({ body }) => Buffer.from(body ?? '').toString())),
-  ).not.toContain('spring')
-  const labelsOn = async (...words: string[]) => {
-    expect((await service.run(['gallery', '-o', page, ...words])).code).toBe(0)
-    const [, data = ''] = /id="runs">(.*)<\/script>/.exec(readFileSync(page, 'utf8')) ?? []
-    return JSON.parse(data).map(({ labels }: { labels: string[] }) => labels)
-  }
-  expect(await labelsOn()).toEqual([['spring'], ['spring', '春'], []])
-  expect(await labelsOn('--label', 'spring', '--label', '春')).toEqual([['spring', '春']])
 })

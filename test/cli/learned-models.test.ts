@@ -48,10 +48,6 @@ function openHome(models: readonly unknown[] = [STILL, BROKEN]) {
       created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString()).input as object),
     run: (argv: readonly string[], options: RunOptions = {}) =>
       runCli(argv, { home, clock, fetch, env: SET, ...options }),
-    keptFile: () => {
-      const folder = join(home, 'state', 'models')
-      return join(folder, readdirSync(folder)[0] ?? expect.unreachable())
-    },
   }
 }
 
@@ -145,16 +141,6 @@ describe('a kept list', () => {
     expect((await run(['models', '--refresh'])).code).toBe(0)
     expect(kept()).toEqual([])
   })
-
-  it('with invalid documents is one warning of each request for it', async () => {
-    const { run, list } = openHome()
-    for (const flags of [['--refresh'], []])
-      expect((await run(['models', ...flags])).stderr.match(/warning/g)).toHaveLength(1)
-    list.answer = { status: 500 }
-    expect((await run(['models'])).stderr).toBe(
-      'warning: The service did not send its list of models and prices. This one is from 2026-01-01.\n',
-    )
-  })
 })
 
 describe('an added model', () => {
@@ -221,18 +207,5 @@ describe('login', () => {
     ['none whose name is not safe to print', [{ ...still, name: 'a/\u202estill' }], {}],
   ])('sets %s', (_, listed, models) => {
     expect(defaultsIn(listed)).toEqual(models)
-  })
-
-  it('does not count added models', async () => {
-    const service = await createCliService()
-    const expensive = { name: 'acme/expensive', kind: 'video' }
-    const env = { RUSHES_API_KEY: '', RUSHES_IMAGE_MODEL: '', RUSHES_VIDEO_MODEL: '' }
-    const list = scriptedList({ status: 200, body: { models: [expensive, STILL, BROKEN] } })
-    const fetch: Fetch = (request) =>
-      request.url.pathname.endsWith(MODELS_PATH) ? list.fetch(request) : service.fetch(request)
-    await service.run(['models', 'add', '-'], { stdin: JSON.stringify(expensive) })
-    await service.run(['login'], { env, stdin: service.apiKey, fetch })
-    expect((await service.run(['config', 'list'], { env })).stdout).toContain('models.video=acme/expensive')
-    expect((await service.run(['config', 'list'], { env })).stdout).not.toContain('models.image')
   })
 })

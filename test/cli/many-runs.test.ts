@@ -102,7 +102,7 @@ describe('a command on a dozen runs', () => {
     })
     expect({ code, stderr }).toEqual({
       code: 11,
-      stderr: 'error: 12 runs are not finished and were not downloaded.\n  Resume with the same command.\n',
+      stderr: 'error: 12 runs are not finished.\n  Resume with the same command.\n',
     })
   })
 
@@ -153,7 +153,7 @@ describe('a command on thousands of runs', () => {
     const { code, stderr, requests } = await expectLinearEnd(['download', '-'], true)
     expect(code).toBe(130)
     expect(stderr).toMatch(
-      /error: Interrupted\. 2(48|49|50)\d runs were not downloaded\.\n {2}Resume with the same command\.\n/,
+      /error: Interrupted\. 2(48|49|50)\d runs are not finished\.\n {2}Resume with the same command\.\n/,
     )
     expect(requests).toBeLessThan(25)
   })

@@ -99,11 +99,8 @@ it('sends each picture and sound as its content, by the name that the provider h
 
 it.each([
   [['--end-image-url', 'notes.txt'], 'end_image_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image.'],
-  [['--end-image-url', 'none.png'], 'end_image_url: none.png: no such file.'],
   [['--input', '{"mask_url": "a\\u0000.png"}'], 'is not a path: it contains a null character.'],
-  [['--mask-url', 'https://'], 'mask_url: "https://" is not a valid URL.'],
   [['--sound', 'a.png'], 'sound: a.png is not an MP3, WAV, FLAC, Ogg or M4A file.'],
-  [['--style-urls', 'a.png', '--style-urls', 'song.mp3'], 'style_urls: song.mp3 is not a PNG'],
   [['--input', '{"mask_url": "notes.txt"}'], 'mask_url: notes.txt is not a PNG'],
   [
     ['--input', '{"elements": [{"image_url": "b.png"}]}'],

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { createCliService, runCli, SET } from '../support/cli.js'
 import { addRow, rowsOf } from '../support/journal.js'
 import { responseOf } from '../support/responses.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -60,13 +60,6 @@ describe('the beginning of an id', () => {
       const forget = await runCli(['forget', other, '--yes'], { home: counted })
       expect(forget).toMatchObject({ code: 2, stderr: expect.stringContaining('is not in the journal') })
     }
-  })
-
-  it('is not what list shows of such an id', async () => {
-    const counted = temporaryFolder()
-    for (const id of ['1000001', '2000001']) addRow(counted, { id })
-    const { stdout } = await runCli(['list'], { home: counted, tty: { stdout: true } })
-    expect(stdout).toMatch(/\n2000001 .*\n1000001 /)
   })
 
   it('has at least four characters', async () => {
@@ -149,23 +142,4 @@ describe('a file', () => {
       'run:nope.png: this run was not created on this machine.',
     )
   })
-})
-
-it('the key of an unconfirmed row names no run of the service', async () => {
-  const home = temporaryFolder()
-  await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
-  const [{ key = '' } = {}] = rowsOf(home)
-  for (const name of [key, key.slice(1)]) {
-    const { code, stderr } = await runCli(['status', name], { home, env: SET })
-    expect(code).toBe(13)
-    expect(stderr).toContain(`This run has no id: ${key}`)
-  }
-})
-
-it('a run at another address is named with the flag to reach it', async () => {
-  const home = temporaryFolder()
-  addRow(home, { id: 'run_far', address: 'https://far.example.com' })
-  const { code, stderr } = await runCli(['status', 'run_f'], { home, env: SET })
-  expect(code).toBe(2)
-  expect(stderr).toContain(`run_far was created at https://far.example.com, not at ${LOOPBACK_URL}`)
 })

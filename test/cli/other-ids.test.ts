@@ -98,20 +98,6 @@ describe('one id for several creates', () => {
     ).toBe(true)
   })
 
-  it('is not warned of where every create has an id of its own', async () => {
-    const { fetch } = createOddService(['r1', 'r2', 'r3'], [])
-    const { code, stderr } = await runCli(['run', 'image', 'a fox', '-n', '3'], { env: SET, fetch })
-    expect([code, stderr.includes('one id')]).toEqual([0, false])
-  })
-
-  it('is warned of once in a batch where they ask for the same', async () => {
-    const family = await createFamily([{ name: 'a', prompt: 'A', count: 3 }])
-    const { fetch } = createOddService(['r1'], [])
-    const { code, stderr } = await family.run([], { fetch })
-    expect([code, family.pictures()]).toEqual([0, ['a-2.png', 'a-3.png', 'a.png']])
-    expect(stderr.match(/The service gave one id to two creates: r1/g)).toHaveLength(1)
-  })
-
   it.each([1, 2])(
     'pays no row of a batch again whose file is not there yet: output %i fails',
     async (failing) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stillWaitingLine } from '../../src/cli/terminal/progress.js'
+import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
 import { type Board, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import type { Fetch } from '../../src/host/http.js'

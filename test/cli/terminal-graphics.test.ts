@@ -5,19 +5,14 @@ import { formFor, protocolOf } from '../../src/cli/terminal/terminal-graphics.js
 describe('the environment names the protocol', () => {
   it.each([
     [{}, 'half blocks'],
-    [{ KITTY_WINDOW_ID: '1' }, 'kitty'],
     [{ TERM: 'xterm-kitty' }, 'kitty'],
-    [{ TERM: 'xterm-ghostty' }, 'kitty'],
     [{ TERM_PROGRAM: 'ghostty' }, 'kitty'],
     [{ KONSOLE_VERSION: '230805' }, 'kitty'],
     [{ TERM_PROGRAM: 'iTerm.app' }, 'iterm2'],
     [{ TERM_PROGRAM: 'WezTerm' }, 'iterm2'],
     [{ LC_TERMINAL: 'iTerm2' }, 'iterm2'],
     [{ TERM_PROGRAM: 'vscode', LC_TERMINAL: 'iTerm2' }, 'half blocks'],
-    [{ TERM_PROGRAM: 'Apple_Terminal' }, 'half blocks'],
-    [{ TERM: 'linux' }, 'half blocks'],
     [{ TMUX: '/tmp/tmux-0/default,1,0', KITTY_WINDOW_ID: '1' }, 'half blocks'],
-    [{ ZELLIJ: '0', TERM: 'xterm-kitty', KITTY_WINDOW_ID: '1' }, 'half blocks'],
     [{ STY: '1.pts', KITTY_WINDOW_ID: '1' }, 'half blocks'],
     [{ TERM: 'screen-256color', TERM_PROGRAM: 'iTerm.app' }, 'half blocks'],
   ] as const)('%j: %s', (env, protocol) => {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -60,12 +60,6 @@ describe('a download', () => {
     expect(seen[0]).toMatchObject({ 'accept-encoding': 'identity' })
   })
 
-  it('gives no name and password to `fetch`', async () => {
-    const { fetch, requests } = fetchOf(() => status(302, { location: 'https://a:b@other.example/' }), png)
-    await download({ fetch, url: 'https://user:pass@host.example/x' })
-    expect(requests.map(({ url }) => url.href)).toEqual([URL, 'https://other.example/'])
-  })
-
   it('trusts the bytes more than the host, and keeps the name that the user gave', async () => {
     const folder = newFolder()
     const fetch = fetchOf(() => answer(() => once(JPEG), { 'content-type': 'image/png' })).fetch
@@ -117,19 +111,6 @@ describe('a download', () => {
     await createWork(fetch).download([output(URL), output(URL)], { ...into(newFolder()), onProgress })
     const totalBytes = 2 * PNG.length
     expect(told.at(-1)).toEqual({ receivedBytes: totalBytes, totalBytes, filesDone: 2, files: 2 })
-  })
-
-  it('does not touch an existing file, and sends no request then', async () => {
-    const path = join(newFolder(), 'fox.png')
-    writeFileSync(path, 'mine')
-    const { fetch, requests } = fetchOf(png)
-    expect((await download({ fetch, ...toPath(path) })).error).toMatchObject({
-      code: 'download_failed',
-      message: `${path} already exists.`,
-      hint: expect.stringContaining('Use --overwrite to replace it.'),
-    })
-    expect(requests).toHaveLength(0)
-    expect(readFileSync(path, 'utf8')).toBe('mine')
   })
 
   it('reports a bug as a bug', async () => {
@@ -302,8 +283,6 @@ describe('redirects', () => {
   it.each([
     ['file:///etc/passwd', 1, 'redirects to something that is not an http or https URL'],
     ['ftp://host.example/x', 1, 'redirects to something that is not an http or https URL'],
-    ['data:text/plain,x', 1, 'redirects to something that is not an http or https URL'],
-    ['http://', 1, 'redirects to something that is not an http or https URL'],
     ['/again', 11, 'more than 10 times'],
   ])('to %s are refused', async (location, asked, message) => {
     const { fetch, requests } = fetchOf(() => status(302, { location }))
@@ -321,7 +300,7 @@ describe('redirects', () => {
   )
 })
 
-// Which encodings are decoded, and how, is in content-encoding.test.ts.
+// Which encodings are decoded, and how, is in response-body.test.ts.
 describe('an encoded response', () => {
   const served = (encoding: string, body: Uint8Array) =>
     serve((_, response) => response.setHeader('content-encoding', encoding).end(body))

@@ -59,18 +59,6 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     expect(stderr).toMatch(/Cannot write the backup .*b\.db: read-only file system\./)
   })
 
-  it('for the state folder causes one warning, and the command continues', async () => {
-    const { stdout, stderr } = await withSmallDisk(
-      await personAt(service),
-      16,
-      `export RUSHES_STATE_DIR="$small/state"; rushes run image "a fox" -o fox.png; echo "exit $?"`,
-    )
-    expect(stdout).toBe('fox.png\nexit 0\n')
-    expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
-    expect(stderr).toMatch(/Cannot use the journal .*journal\.db: no space left on the disk\./)
-    expect(stderr).not.toMatch(/rollback/)
-  })
-
   it.each([60, 140])(
     'that fills up under the journal (%i KiB) loses no run without a warning',
     async (kibibytes) => {

@@ -36,18 +36,6 @@ describe.concurrent('run image --local', () => {
     // Each run is a picture of its own.
     expect(new Set(paths.map((path) => readFileSync(join(place.folder, path), 'latin1'))).size).toBe(2)
   })
-
-  it('draws the same picture again for the seed that show names', async () => {
-    const place = createPlace()
-    const first = await rushes(place, FOX)
-    const shown = await rushes(place, ['show', '--last', '--local'])
-    const [, seed = ''] = /^seed\t(\d+)$/m.exec(shown.stdout) ?? []
-    const again = await rushes(place, [...FOX, '--seed', seed])
-    const [one, other] = [first, again].map(({ stdout }) =>
-      readFileSync(join(place.folder, stdout.trim()), 'latin1'),
-    )
-    expect(other).toBe(one)
-  })
 })
 
 /** Videos, so that the signal comes while they are rendered. */

@@ -58,23 +58,6 @@ describePostgres('serve --database', () => {
     expect(second.stdout).not.toContain('RUSHES_API_KEY')
   })
 
-  it('works as one service on an API node and a worker', async () => {
-    const place = createPlace()
-    const database = await newDatabase()
-    const worker = await node(place, database, '--role', 'worker')
-    expect(worker.apiKey).toBe('')
-    const api = await node(place, database, '--role', 'api')
-    const { code, stdout } = await rushes(api, ['run', 'image', 'a fox'])
-    expect(code).toBe(0)
-    expect((await fetch(stdout.trim())).headers.get('content-type')).toBe('image/png')
-    const [url] = stdout.split('\n')
-    expect(url).toMatch(new RegExp(`^${api.url}/outputs/`))
-    expect((await fetch(`${worker.url}/api/v1/runs`, { method: 'POST' })).status).toBe(404)
-    for (const { url } of [api, worker]) expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    await ends(worker)
-    await ends(api)
-  })
-
   it.skipIf(!canRestartPostgres)(
     'ends with 0 but refuses to start while the database is unavailable',
     async () => {

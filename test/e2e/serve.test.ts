@@ -1,6 +1,6 @@
 /** `rushes serve` as its own process, asked by the program and by hand. */
 import { once } from 'node:events'
-import { createServer, request } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -105,28 +105,6 @@ describe.concurrent('serve', () => {
       rushes run image "a fox" -q`,
     )
     expect(made).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^http\S+\n$/) })
-  })
-
-  it('answers a large create whose body has just come when it is asked to stop', async () => {
-    const place = await serve(createPlace(), quickEngines())
-    const image = Buffer.alloc(1_500_000, 7).toString('base64')
-    const input = { prompt: 'x', image_urls: [`data:image/png;base64,${image}`] }
-    const body = JSON.stringify({ model: 'rushes/preview-image', input })
-    const create = request(`${place.url}/api/v1/runs`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${place.apiKey}`,
-        'content-length': Buffer.byteLength(body),
-        expect: '100-continue',
-      },
-    })
-    create.flushHeaders()
-    await once(create, 'continue')
-    create.end(body, () => place.process.kill('SIGTERM'))
-    const [answer] = await once(create, 'response')
-    expect(answer.statusCode).toBe(201)
-    answer.resume()
-    expect(await place.process.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('has no console with --no-console', async () => {

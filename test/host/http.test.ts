@@ -32,12 +32,8 @@ describe('the proxy of an address', () => {
   it.each([
     'http://user:secret%zz@p:1',
     'http://p:1/secret',
-    'http://user:sec/ret@p:1',
     'http://user:sec#ret@p:1',
-    'http://p:1?secret',
     'socks5://user:secret@p:1',
-    'http://p secret:1',
-    'http://p:99999',
   ])('%s is refused, by the name of its variable and without its value', (value) => {
     for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) {
       let error: unknown

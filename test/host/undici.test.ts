@@ -25,7 +25,7 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type ServerRequest } from '../../src/host/http.js'
-import { readText } from '../../src/host/receive-text.js'
+import { readText } from '../../src/host/response-body.js'
 import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
 import { createManualClock } from '../support/clock.js'
 import { until } from '../support/until.js'
@@ -523,7 +523,6 @@ describe('a 100 Continue that nobody asked for', () => {
   it.each([
     ['before the answer', [CONTINUE, CREATED]],
     ['byte by byte', [...WITH_HEADERS, ...CREATED]],
-    ['between other interim responses', ['HTTP/1.1 102 Processing\r\n\r\n', CONTINUE, CREATED]],
   ])('%s is skipped, and the connection is kept', async (_, pieces) => {
     let connections = 0
     const url = await serveRaw((socket) => {
@@ -666,18 +665,6 @@ describe('a connection', () => {
     await exchange(network, get(served.url))
     await exchange(network, post(served.url))
     expect(served.connections()).toBe(2)
-  })
-
-  it('closes when the network is closed', async () => {
-    const closed = awaited<void>()
-    const url = await serveRaw((socket) => {
-      socket.on('close', () => closed.resolve())
-      socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
-    })
-    const network = newNetwork()
-    await exchange(network, get(url))
-    await network.close()
-    await closed.promise
   })
 })
 

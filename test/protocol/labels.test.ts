@@ -1,6 +1,6 @@
 /** Labels: their form, and what is not one. */
 import { describe, expect, it } from 'vitest'
-import { labelsOf } from '../../src/cli/flags/labels.js'
+import { labelsOf } from '../../src/cli/flags/values.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../src/protocol/labels.js'
 
 const EMPTY = 'a label must not be empty'

@@ -258,11 +258,6 @@ describe('a wait whose limit passed while the machine slept', () => {
     })
   })
 
-  it('asks again in place of a request that hangs since before', async () => {
-    const { result, requests } = await waitThroughNight([GOING, 'hang', DONE])
-    expect([result, requests]).toMatchObject([{ phase: 'succeeded' }, 3])
-  })
-
   it('ends at the limit if the run is still running', async () => {
     const { result, requests } = await waitThroughNight([GOING, GOING, GOING])
     expect([(result as RushesError).code, requests]).toEqual(['wait_timeout', 3])

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
-import { readText } from '../../src/host/receive-text.js'
+import { readText } from '../../src/host/response-body.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'

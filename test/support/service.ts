@@ -1,6 +1,6 @@
 /** The real local service in a temporary folder, called without a port unless a test asks for one, with a manual clock. */
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
-import { readText } from '../../src/host/receive-text.js'
+import { readText } from '../../src/host/response-body.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import { createService } from '../../src/service/index.js'
 import type { Service, ServiceOptions } from '../../src/service/options.js'

@@ -153,6 +153,6 @@ function lookUp(
 }
 
 /** Stricter than for required names: `{b}` in a prompt does not mean the key `a`. */
-const isMistyped = (word: string, key: string): boolean =>
+export const isMistyped = (word: string, key: string): boolean =>
   word.length < 60 &&
   leven(word.toLowerCase(), key.toLowerCase()) <= Math.floor(Math.min(word.length, key.length) / 3)

@@ -2,6 +2,7 @@
  * One run of a manifest: fills in the values of its matrix, merges the defaults into it, and checks it against the schema of
  * its model.
  */
+import { writeJson } from '../../protocol/json.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
 import { type MediaParameters, mediaParameters } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput, ModelSchema, ParameterSchema } from '../../protocol/models.js'
@@ -14,7 +15,14 @@ import {
 } from '../../protocol/parameters.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
-import { type Combination, combinationsOf, describe, fillField, isUsableInText } from './matrix.js'
+import {
+  type Combination,
+  combinationsOf,
+  describe,
+  fillField,
+  isMistyped,
+  isUsableInText,
+} from './matrix.js'
 import type { ParsedManifest } from './parse.js'
 import { type Path, type Report, unknownMessage } from './problems.js'
 import { type Fields, modelOf, type RowModel, type Sections, unknownParameters } from './sections.js'
@@ -132,7 +140,23 @@ function fillRow(
     else if (isParameter(model.schema, key)) set(key)
     else if (!isUsableInText(value))
       refuse(`each value of ${key} must be a text, a number, or a map of them`, 'matrix', key)
+    else {
+      const meant = parameterMeantBy(key, { ...sections.defaults, ...own }, model.schema)
+      if (meant !== undefined)
+        refuse(`no text of the run uses {${key}}. Did you mean "${meant}"?`, 'matrix', key)
+    }
   return { own: filled, inherited, model }
+}
+
+/** Finds the parameter that an unused key resembles: its combinations would be runs of one input, each paid for. */
+function parameterMeantBy(
+  key: string,
+  { name: _name, output: _output, label: _label, ...texts }: Fields,
+  schema: ModelSchema | undefined,
+): string | undefined {
+  const text = writeJson(texts)
+  if (text.includes(`{${key}}`) || text.includes(`{${key}.`)) return undefined
+  return Object.keys(schema?.properties ?? {}).find((each) => isMistyped(key, each))
 }
 
 /** Returns the fields that have a value, without those that `isLeftOut`. */

@@ -2,12 +2,13 @@
  * Assigns entries of the lock file, and runs in flight, to runs of the manifest, and finds the model of each run. Pure.
  *
  * By name, if the entry has the model and input of the run. A run without such an entry was renamed, or rows have swapped
- * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once. The
- * entry of a row is not free before the row is paired itself.
+ * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { identityOf } from '../../protocol/identity.js'
 import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
+import { withMedia } from '../../protocol/media-parameters.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import type { Lock, Made } from '../lock/lock.js'
 import type { ManifestEntry, Models } from '../manifest/index.js'
@@ -82,14 +83,14 @@ export class Pairing {
   /** Runs in flight that no run of the manifest has taken. */
   readonly #flights: Set<Flight>
   readonly #flightsByHash = new Map<string, Flight[]>()
-  /** Names of the rows whose level is not paired yet. */
-  readonly #waiting: Set<string>
+  /** Rows whose level is not paired yet, by name. */
+  readonly #waiting: Map<string, ManifestEntry>
 
   constructor(options: PairOptions) {
     const { entries, lock, flights } = options
     this.#options = options
     this.#names = new Set(entries.map(({ name }) => name))
-    this.#waiting = new Set(this.#names)
+    this.#waiting = new Map(entries.map((entry) => [entry.name, entry]))
     this.#free = new Map([...lock.entries].sort(([a], [b]) => byNumber(a, b)))
     this.#flights = new Set(flights)
     this.#recorded = modelsByKind([...lock.entries.values(), ...flights])
@@ -183,17 +184,33 @@ export class Pairing {
   }
 
   #firstFree(entry: ManifestEntry, readings: readonly Reading[]): string | undefined {
-    const kept = this.#options.isSelected(entry) ? this.#waiting : this.#names
     for (const { hash } of readings) {
       const names = this.#byHash.get(hash) ?? []
       // Drops the taken ones: with 10,000 runs of one input, each search would pass them all.
       while (names[0] !== undefined && !this.#free.has(names[0])) names.shift()
-      const name = names.find((each) => this.#free.has(each) && !kept.has(each))
+      const name = names.find((each) => this.#free.has(each) && this.#mayTake(entry, each))
       if (name !== undefined) return name
     }
     return undefined
   }
+
+  /** Whether the run may take the entry of another name. A row that waits may still have the input of its own entry. */
+  #mayTake(entry: ManifestEntry, name: string): boolean {
+    const { isSelected } = this.#options
+    if (!isSelected(entry)) return !this.#names.has(name)
+    const row = this.#waiting.get(name)
+    return row === undefined || (isSelected(row) && !isDeepStrictEqual(knownPart(row), knownPart(entry)))
+  }
 }
+
+/** What of the input does not depend on the outputs that the run uses. */
+const knownPart = ({ kind, input, references }: ManifestEntry) => ({
+  kind,
+  input: withMedia(
+    input,
+    references.map(({ place }) => ({ ...place, value: '' })),
+  ),
+})
 
 interface RecordedRun {
   readonly kind?: Kind | undefined

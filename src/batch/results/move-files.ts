@@ -18,6 +18,7 @@ import {
   targetOfTemporary,
 } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
+import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
@@ -58,7 +59,9 @@ export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): P
   signal.throwIfAborted()
   for (const move of moves) await stage(move, fileSystem).catch(throwNotMoved(move.to))
   for (const move of moves) await place(move, fileSystem).catch(throwNotMoved(move.to))
-  for (const { name, output, to } of moves) lock.change(name, withFile(lock.get(name), output, to))
+  const byRow = new Map<string, Move[]>()
+  for (const move of moves) addTo(byRow, move.name, move)
+  for (const [name, own] of byRow) lock.change(name, withFiles(lock.get(name), own))
   await lock.write()
   const kept = new Set(lock.files().map((file) => disk.keyOf(file)))
   for (const { output } of moves) {
@@ -66,7 +69,7 @@ export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): P
     const isLeft = !kept.has(disk.keyOf(output.file)) && disk.mayUse(output.file)
     if (isLeft && (await unchangedHash(path)) === output.sha256) await removeFile(path).catch(() => {})
   }
-  return steps.map((step) => movedStep(step, moves, lock))
+  return steps.map((step) => movedStep(step, byRow.get(step.entry.name), lock))
 }
 
 function movesOf(
@@ -112,18 +115,20 @@ const throwNotMoved = (file: string) => (error: unknown) => {
   })
 }
 
-function withFile(made: Made | undefined, output: LockedOutput, file: string): Made | undefined {
-  const moved = <Each extends LockedOutput>(each: Each): Each =>
-    each.file === output.file ? { ...each, file } : each
+/** Renames all outputs of a row at once: one may move to the old place of another. */
+function withFiles(made: Made | undefined, moves: readonly Move[]): Made | undefined {
+  const moved = <Each extends LockedOutput>(each: Each): Each => {
+    const { to: file = each.file } = moves.find(({ output }) => output.file === each.file) ?? {}
+    return { ...each, file }
+  }
   return made && { ...moved(made), ...(made.outputs && { outputs: made.outputs.map(moved) }) }
 }
 
 /** Returns the step with the state of its files after all moves. */
-function movedStep(step: PlanStep, moves: readonly Move[], lock: LockFile): PlanStep {
-  const moved = new Map(moves.flatMap((each) => (each.name === step.entry.name ? [[each.to, each]] : [])))
-  if (moved.size === 0) return step
+function movedStep(step: PlanStep, moves: readonly Move[] | undefined, lock: LockFile): PlanStep {
+  if (moves === undefined) return step
   const outputs = step.outputs.map((each) => {
-    const move = moved.get(each.file)
+    const move = moves.find(({ to }) => to === each.file)
     if (move === undefined) return each
     return { ...each, fact: { is: 'file' as const, sha256: move.output.sha256 }, from: undefined }
   })

@@ -26,7 +26,11 @@ export class BatchLock {
   readonly #stop = new AbortController()
 
   static async open(ctx: Context, prepared: PreparedBatch, isConnected: boolean): Promise<BatchLock> {
-    const journal = isConnected ? await ctx.journal().catch(throwUnsent) : undefined
+    const journal = isConnected
+      ? await ctx.journal().catch((error: unknown) => {
+          throw error instanceof RushesError ? unsent(error) : error
+        })
+      : undefined
     const lock = new BatchLock(ctx, prepared, journal)
     // Also where all is up to date: the last write says only that nothing is in flight.
     await removeLeftovers(prepared.lockPath)
@@ -126,26 +130,17 @@ export class BatchLock {
   }
 
   #errorFor(thrown: unknown): RushesError {
-    const { lockPath } = this.#prepared
     // A bug is not an error of the file.
-    const error = thrown instanceof Error && 'code' in thrown ? thrown : asRushesError(thrown)
-    if (!this.file.hasWritten) return error instanceof RushesError ? error : neverWritable(lockPath, error)
-    if (error instanceof RushesError)
-      return new RushesError(
-        'download_failed',
-        `${error.message} It was changed while this batch was running.`,
-        { hint: error.hint },
-      )
-    return new RushesError(
-      'download_failed',
-      `Cannot write the lock file ${describeError(error, lockPath)}.`,
-      {
-        hint:
-          'Nothing more is created without it. Accepted runs are in `rushes list`. ' +
-          `When the folder is writable again, continue with ${this.#continuation}.`,
-        cause: error,
-      },
-    )
+    if (!(thrown instanceof Error && 'code' in thrown)) return asRushesError(thrown)
+    // No create was sent, because the lock file is written before the first.
+    if (!this.file.hasWritten)
+      return thrown instanceof RushesError ? thrown : unsent(unwritable(this.#prepared.lockPath, thrown))
+    const { message, hint = '' } =
+      thrown instanceof RushesError ? thrown : unwritable(this.#prepared.lockPath, thrown)
+    return new RushesError('download_failed', `${message} This batch stopped creating runs.`, {
+      hint: `${hint} Accepted runs are in \`rushes list\`. Then continue with ${this.#continuation}.`.trim(),
+      cause: thrown,
+    })
   }
 }
 
@@ -153,15 +148,10 @@ export class BatchLock {
 const isLeftOut = ({ action, flight, hash, locked }: PlanStep): boolean =>
   action.do !== 'create' && flight === undefined && (hash === undefined || locked?.hash !== hash)
 
-function throwUnsent(error: unknown): never {
-  throw error instanceof RushesError ? error.with({ consequence: 'Nothing was sent.' }) : error
-}
-
-/**
- * Error for a lock file that cannot be written. No create was sent, because the lock file is written before the first.
- */
-export const neverWritable = (path: string, error: unknown): RushesError =>
+export const unwritable = (path: string, error: unknown): RushesError =>
   usageError(
-    `Cannot write the lock file ${describeError(error, path)}. Nothing was sent.`,
+    `Cannot write the lock file ${describeError(error, path)}.`,
     'Check that the folder is writable and that the disk has space.',
   )
+
+export const unsent = (error: RushesError): RushesError => error.with({ consequence: 'Nothing was sent.' })

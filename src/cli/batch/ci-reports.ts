@@ -2,8 +2,6 @@
 import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
-import { isActive, type PlanStep } from '../../batch/plan/index.js'
-import type { RowResult } from '../../batch/results/rows.js'
 import { RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
@@ -12,7 +10,6 @@ import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../process/io.js'
 import { plural } from '../terminal/format.js'
-import { stepCells } from './plan-text.js'
 
 interface BatchFiles {
   readonly manifest: Manifest
@@ -108,18 +105,17 @@ const data = (text: string): string =>
 
 const property = (text: string): string => data(printable(text)).replaceAll(':', '%3A').replaceAll(',', '%2C')
 
-/** Name, action, reason and file of a row; after a batch also result, run and error. */
-export type SummaryRow = readonly string[]
-
 export interface JobSummary {
   readonly manifest: { readonly path: string }
   /** `5 runs: 2 created, 3 up to date` */
   readonly line: string
-  /** The rows that are not up to date. */
-  readonly rows: readonly SummaryRow[]
+  /** The cells of the rows that are not up to date. */
+  readonly rows: readonly (readonly string[])[]
 }
 
-const TITLES = ['name', 'action', 'reason', 'file', 'result', 'run', 'error']
+const TITLES = ['status', 'name', 'file', 'reason']
+/** These rows come first. */
+const FAILED: readonly (string | undefined)[] = ['failed', 'blocked', 'unconfirmed']
 
 /**
  * GitHub rejects a summary of more than 1 MiB completely. This number of rows with cells of this length stays below that,
@@ -142,12 +138,11 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   }
 }
 
-/** Returns the text of the summary, with the rows that have an error first. Pure. */
+/** Returns the text of the summary, the failed rows first. Pure. */
 export function summaryText({ manifest, line, rows }: JobSummary): string {
-  const hasError = (row: SummaryRow) => Number((row[TITLES.length - 1] ?? '') !== '')
-  const sorted = rows.toSorted((one, other) => hasError(other) - hasError(one))
-  const titles = TITLES.slice(0, rows[0]?.length)
-  const table = [titles, titles.map(() => '---')]
+  const hasFailed = ([status]: readonly string[]) => Number(FAILED.includes(status))
+  const sorted = rows.toSorted((one, other) => hasFailed(other) - hasFailed(one))
+  const table = [TITLES, TITLES.map(() => '---')]
   for (const row of sorted.slice(0, MAX_ROWS))
     table.push(row.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL))))
   const left = rows.length - MAX_ROWS
@@ -162,17 +157,3 @@ export function summaryText({ manifest, line, rows }: JobSummary): string {
 
 /** Escapes names, paths and messages, so that they contain no Markdown or HTML. */
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
-
-export function planRow(step: PlanStep): SummaryRow {
-  const [action = '', ...others] = stepCells(step)
-  const [name = '', file = '', reason = ''] = others
-  return [name, action, reason, file]
-}
-
-/** `open`: state of a row without a result, which has not started or not finished. */
-export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
-  const [name = '', action = '', reason = '', file = ''] = planRow(step)
-  const result = row?.result ?? (isActive(step) ? open : action)
-  const error = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
-  return [name, action, reason, row?.made?.file ?? file, result, row?.run ?? '', error]
-}

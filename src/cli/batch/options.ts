@@ -76,22 +76,30 @@ export interface BatchWords {
  * `--resubmit-unconfirmed`, which would repeat creates that this batch has already sent.
  */
 export function batchCommandLine(globals: ServiceFlags, { source, flags }: BatchWords): string {
-  const value = (name: string, text: string | undefined) =>
-    text === undefined ? [] : [name, quoteWord(text)]
-  const flag = (name: string, isGiven: boolean | undefined) => (isGiven === true ? [name] : [])
+  const words = CONTINUED.flatMap(([flag, name]) =>
+    [flags[name] ?? []].flat().flatMap((value) => {
+      if (typeof value === 'string') return [flag, quoteWord(value)]
+      return value ? [flag] : []
+    }),
+  )
+  if (source === '-') return commandLine('batch', globals, [...words, source])
   return commandLine('batch', globals, [
-    ...(flags.only ?? []).flatMap((glob) => value('--only', glob)),
-    ...value('--max-runs', flags.maxRuns),
-    ...value('--max-cost', flags.maxCost),
-    ...value('--concurrency', flags.concurrency),
-    ...value('--timeout', flags.timeout),
-    ...flag('--fail-fast', flags.failFast),
-    ...flag('--allow-outside', flags.allowOutside),
-    ...flag('--overwrite', flags.overwrite),
-    ...(source.startsWith('-') && source !== '-' ? ['--'] : []),
-    source === '-' ? source : quoteWord(source),
+    ...words,
+    ...(source.startsWith('-') ? ['--'] : []),
+    quoteWord(source),
   ])
 }
+
+const CONTINUED: readonly (readonly [string, keyof BatchFlags])[] = [
+  ['--only', 'only'],
+  ['--max-runs', 'maxRuns'],
+  ['--max-cost', 'maxCost'],
+  ['--concurrency', 'concurrency'],
+  ['--timeout', 'timeout'],
+  ['--fail-fast', 'failFast'],
+  ['--allow-outside', 'allowOutside'],
+  ['--overwrite', 'overwrite'],
+]
 
 /**
  * `--only <glob>`: returns a function that selects runs. A glob matches the name of the run, the name of its row,

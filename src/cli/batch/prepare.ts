@@ -23,7 +23,7 @@ import { type Missing, missingError, missingModel, modelsByKind } from '../setti
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
 import { type BatchOptions, type BatchWords, selectorFor } from './options.js'
-import { sumPlan } from './plan-text.js'
+import { sumPlan } from './row-text.js'
 
 /** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'

@@ -1,10 +1,7 @@
-/**
- * Prints the output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub
- * Actions.
- */
+/** Prints a plan, or what became of it: a line for each row, notes, a summary, and the reports for CI. */
 import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
-import { activeSteps, type Plan } from '../../batch/plan/index.js'
+import { activeSteps, type LeftRun, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import type { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
@@ -13,12 +10,109 @@ import { formatDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import type { CostEstimate } from '../models/prices.js'
 import { ErrorGroups } from '../runs/error-groups.js'
+import { resumeCommand } from '../runs/resume.js'
 import { plural } from '../terminal/format.js'
-import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
-import { estimateJson, estimateNote, leftRunsJson } from './plan-text.js'
+import { printTable } from '../terminal/table.js'
+import { annotate, MAX_LINE_ANNOTATIONS, writeJobSummary, writeReport } from './ci-reports.js'
 import type { PreparedBatch } from './prepare.js'
-import { openSteps } from './print-plan.js'
+import {
+  cellsOf,
+  estimateJson,
+  estimateNote,
+  planLine,
+  rowJson,
+  shownCells,
+  stepJson,
+  sumPlan,
+} from './row-text.js'
 
+export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
+  const { out } = ctx
+  const { plan, options } = prepared
+  reportPlan(ctx, prepared, out.mode.json)
+  const cells = out.stdoutIsTerminal ? shownCells : cellsOf
+  const rows = selectedSteps(plan).map((step) => cells(step))
+  if (!out.mode.json) await printTable(out, [], rows)
+  printNotes(ctx, plan)
+  out.note(planLine(ctx, plan, options.limit.prices))
+}
+
+/** Writes the plan to the `--report` file and to the job summary. `prints`: whether it is also printed, as lines of JSON. */
+export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
+  const { plan, manifest, flags, options } = prepared
+  const { prices } = options.limit
+  const estimate = sumPlan(plan, prices)
+  const runs = selectedSteps(plan).map(stepJson)
+  const summary = {
+    ...plan.counts,
+    models: Object.fromEntries([...estimate.byModel].map(([model, each]) => [model, each.runs])),
+    ...estimateJson(estimate),
+    not_waited_for: leftRunsJson(plan),
+  }
+  if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
+  if (options.mode !== 'dry run') writeReport(ctx, flags.report, { runs, summary })
+  const rows = openSteps(plan).map((step) => shownCells(step))
+  writeJobSummary(ctx, { manifest, line: planLine(ctx, plan, prices), rows })
+}
+
+/** Annotates the rows that are not up to date. Returns their number. */
+export function annotatePlan(ctx: Context, { plan, manifest: { path } }: PreparedBatch): number {
+  const open = openSteps(plan)
+  for (const step of open.slice(0, MAX_LINE_ANNOTATIONS)) {
+    const [action, title = '', file, reason] = shownCells(step)
+    const message = `${file}: ${action}${reason ? ` (${reason})` : ''}`
+    annotate(ctx, { title, message, at: { path, line: step.entry.at.line } })
+  }
+  return open.length
+}
+
+const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
+  steps.filter(({ action }) => action.do !== 'skip')
+
+/** The selected rows that are not up to date. */
+const openSteps = (plan: Plan): readonly PlanStep[] =>
+  selectedSteps(plan).filter(({ action }) => action.do !== 'up_to_date')
+
+/** Maximum number of warnings: one screen. `--json` has all runs. */
+const MAX_SHOWN = 20
+
+const WHY: Readonly<Record<LeftRun['why'], string>> = {
+  changed: 'the manifest has changed since',
+  waiting: 'files that it uses are still to come',
+  forced: '--force creates it again',
+  removed: 'the manifest no longer has it',
+}
+
+/** Prints what the rows do not show, and warns about runs that no row uses: they may be paid for. */
+export function printNotes({ out, globals }: Context, { renamed, leftover, left }: Plan): void {
+  for (const { from, to } of renamed) out.note(`"${from}" was renamed to "${to}" (same model and input)`)
+  if (leftover.length > 0) {
+    const names = leftover.map(({ name, file }) => `${name} (${file})`)
+    out.note(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
+  }
+  for (const { flight, why } of left.slice(0, MAX_SHOWN)) {
+    const { name, run, key } = flight
+    if (run === undefined)
+      out.warn(
+        `${name}: the outcome of an earlier create${key === undefined ? '' : ` (${key})`} is unknown, and ${WHY[why]}. ` +
+          'A run may exist that nothing waits for: check the runs of your account.',
+      )
+    else
+      out.warn(
+        `${name}: ${run} has not been downloaded, and ${WHY[why]}. This batch does not wait for it` +
+          `${why === 'waiting' ? ' unless they have the same bytes as before' : ''}. ` +
+          `To get its result: ${resumeCommand(globals, 'wait', [run], ['-d'])}`,
+      )
+  }
+  const more = left.length - MAX_SHOWN
+  if (more > 0) out.warn(`${more} more runs are not waited for. --json names them all.`)
+}
+
+/** All keys are always present. Unknown values are null. */
+const leftRunsJson = ({ left }: Plan) =>
+  left.map(({ flight: { name, run, key }, why }) => ({ name, run: run ?? null, key: key ?? null, why }))
+
+/** What became of the rows. */
 export class Report {
   readonly #ctx: Context
   readonly #prepared: PreparedBatch
@@ -84,8 +178,10 @@ export class Report {
     if (!out.mode.json) for (const error of this.#errors.repeated()) out.error(error)
     for (const [source, names] of this.#blocked) out.note(blockedNote(source, names))
     const open = activeSteps(plan).filter(({ entry }) => !this.#results.has(entry.name))
-    const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
-    const counts = this.#count(plan, stillRunning, open.length - stillRunning)
+    const states = new Map(
+      open.map(({ entry: { name } }) => [name, exists(name) ? ('still_running' as const) : 'not_started']),
+    )
+    const counts = this.#count(plan, [...states.values()])
     const elapsedMs = clock.monotonic() - this.#startedAtMs
     const summary = {
       ...counts,
@@ -99,19 +195,19 @@ export class Report {
     // The plan has said why local runs are free.
     const cost = estimateNote(estimate, { local: false })
     out.note(`${line} (${formatDuration(elapsedMs)})${cost}`)
-    const running = globals.local ? 'queued' : 'still running'
     const rows = openSteps(plan).map((step) => {
       const { name } = step.entry
-      return resultRow(step, this.#results.get(name), exists(name) ? running : 'not started')
+      return shownCells(step, this.#results.get(name), states.get(name))
     })
     writeJobSummary(this.#ctx, { manifest, line: `${line}${cost}`, rows })
     const errors = [...this.#results.values()].flatMap(({ error }) => error ?? [])
     return { errors, notStarted: counts.not_started }
   }
 
-  #count({ counts }: Plan, stillRunning: number, notStarted: number): Tally {
-    const results = [...this.#results.values()]
-    const count = (wanted: RowResult['result']) => results.filter(({ result }) => result === wanted).length
+  /** `open`: the states of the rows without a result. */
+  #count({ counts }: Plan, open: readonly string[]): Tally {
+    const states = [...this.#results.values()].map(({ result }): string => result).concat(open)
+    const count = (wanted: string) => states.filter((state) => state === wanted).length
     return {
       total: counts.total,
       created: count('created'),
@@ -121,8 +217,8 @@ export class Report {
       failed: count('failed'),
       blocked: count('blocked'),
       unconfirmed: count('unconfirmed'),
-      still_running: stillRunning,
-      not_started: notStarted,
+      still_running: count('still_running'),
+      not_started: count('not_started'),
       skipped: counts.skip,
     }
   }
@@ -146,19 +242,3 @@ function summaryLine({ total, ...counts }: Tally, isLocal: boolean): string {
 
 const blockedNote = (source: string, names: readonly string[]): string =>
   `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${listNames(names)}`
-
-/** All keys are always present. Unknown values are null. */
-const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
-  name: step.entry.name,
-  result,
-  kind: step.entry.kind ?? null,
-  model: step.model ?? null,
-  run: run ?? null,
-  file: made?.file ?? null,
-  bytes: made?.bytes ?? null,
-  sha256: made?.sha256 ?? null,
-  content_type: made?.content_type ?? null,
-  error: error === undefined ? null : { code: error.code, message: error.message },
-  blocked_by: blockedBy ?? null,
-  line: step.entry.at.line,
-})

@@ -20,10 +20,9 @@ import { RunsView } from '../runs/runs-view.js'
 import { plural } from '../terminal/format.js'
 import { BatchLock } from './batch-lock.js'
 import { batchCommandLine } from './options.js'
-import { notesOf, planLine, pricedRun, sumPlan } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
-import { reportPlan, warnOfLeftRuns } from './print-plan.js'
-import { Report } from './report.js'
+import { printNotes, Report, reportPlan } from './report.js'
+import { planLine, pricedRun, sumPlan } from './row-text.js'
 
 /** Runs the batch, whose claim is held. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<number> {
@@ -68,17 +67,15 @@ function refuseUnwritable({ manifest, plan }: PreparedBatch): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
-      const refuse = (reason: string, hint: string) =>
-        usageError(
-          `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
-          hint,
-        )
-      const problem = nameProblem(resolve(manifest.folder, withExtension(file, SAMPLE_EXTENSION)))
-      if (problem !== undefined) throw refuse(problem, 'Change its output.')
-      const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
-      const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
+      const path = resolve(manifest.folder, withExtension(file, SAMPLE_EXTENSION))
+      const folder = relative('.', dirname(path)) || '.'
+      const reason = nameProblem(path) ?? (checked.has(folder) ? undefined : reasonUnwritable(folder))
       checked.add(folder)
-      if (reason !== undefined) throw refuse(reason, 'Make the folder writable, or change its output.')
+      if (reason !== undefined)
+        throw usageError(
+          `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
+          'Make the folder writable, or change its output.',
+        )
     }
 }
 
@@ -103,8 +100,7 @@ async function carryOutBatch(
   const plan = { ...prepared.plan, steps }
   const active = activeSteps(plan)
   const report = new Report(ctx, prepared)
-  for (const note of notesOf(plan)) ctx.out.note(note)
-  warnOfLeftRuns(ctx, plan)
+  printNotes(ctx, plan)
   if (plan.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
   const view = await RunsView.open(ctx, active.length)
   let lockErrors: readonly RushesError[] = []

@@ -7,19 +7,18 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
-import { neverWritable } from '../batch/batch-lock.js'
-import { annotate, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
+import { unsent, unwritable } from '../batch/batch-lock.js'
+import { annotate, beginReport } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
-import { stepCells } from '../batch/plan-text.js'
-import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
-import { openSteps, printPlan } from '../batch/print-plan.js'
+import { loadManifest, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
+import { annotatePlan, printPlan } from '../batch/report.js'
 import { runBatch } from '../batch/run-batch.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
 
-export interface BatchRequest {
+interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
   readonly manifest: string
   readonly flags: BatchFlags
@@ -91,7 +90,11 @@ async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchR
     return EXIT.ok
   }
   if (flags.report !== undefined) beginReport(flags.report, loaded)
-  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
+  if (options.mode === 'check') {
+    const prepared = await prepare(ctx, loaded, options, words)
+    await printPlan(ctx, prepared)
+    return annotatePlan(ctx, prepared) === 0 ? EXIT.ok : EXIT.runFailed
+  }
   // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid
   // for again.
   const claim = await claimOrError(loaded.lockPath)
@@ -113,18 +116,6 @@ async function claimOrError(lockPath: string): Promise<BatchClaim | RushesError>
     return claimBatch(lockPath)
   } catch (error) {
     if (!isSystemError(error)) throw error
-    return neverWritable(lockPath, error)
+    return unsent(unwritable(lockPath, error))
   }
-}
-
-async function check(ctx: Context, prepared: PreparedBatch): Promise<number> {
-  const { plan, manifest } = prepared
-  await printPlan(ctx, prepared)
-  const missing = openSteps(plan)
-  for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
-    const [action, title = '', file, reason] = stepCells(step)
-    const message = `${file}: ${action}${reason ? ` (${reason})` : ''}`
-    annotate(ctx, { title, message, at: { path: manifest.path, line: step.entry.at.line } })
-  }
-  return missing.length === 0 ? EXIT.ok : EXIT.runFailed
 }

@@ -8,12 +8,17 @@ import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { deliveryOf, deliveryOptions } from '../flags/delivery.js'
-import { labelsOf } from '../flags/labels.js'
-import { flagsOf, modelOptions, parametersGiven } from '../flags/model-flags.js'
-import { type CreateFlags, MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
-import { wholeNumber } from '../flags/values.js'
+import {
+  type CreateFlags,
+  flagsOf,
+  MAX_UNASKED_RUNS,
+  modelOptions,
+  parametersGiven,
+  runOptions,
+} from '../flags/model-flags.js'
+import { labelsOf, wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
-import type { CreateRunsOptions } from '../runs/create-runs.js'
+import type { CreateRunsOptions } from '../runs/carry-out.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { modelFor, wrongKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
@@ -247,11 +252,10 @@ export async function runCommand(
     if (answer === 'not asked') out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
   }
   const connection = await ctx.connect({ render: wait })
-  const { createRuns } = await import('../runs/create-runs.js')
-  const { input, media } = request
+  const { createRuns } = await import('../runs/carry-out.js')
   return createRuns(ctx, {
     ...session,
-    ...{ connection, delivery, count, kind, model, input, media, body, wait, labels, limit },
+    ...{ connection, delivery, count, request: { ...request, model, body }, wait, labels, limit },
   })
 }
 

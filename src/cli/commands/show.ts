@@ -6,7 +6,7 @@ import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { flagsToReach, isOnDisk, nameOfRun } from '../runs/journal-rows.js'
+import { flagsToReach, nameOfRun } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
 import { addRunId, selectRun } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
@@ -31,13 +31,7 @@ export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?
     out.json(listJson(run, files))
     return EXIT.ok
   }
-  const { pictureSizeOf } = await import('../../preview/open-picture.js')
-  const pictures = files.filter((file) => file.content_type.startsWith('image/') && isOnDisk(file))
-  const sizes = new Map(
-    await Promise.all(pictures.map(async ({ path }) => [path, await pictureSizeOf(path)] as const)),
-  )
-  const sizeOf = (path: string) => sizes.get(path)
-  const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
+  const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
   await printTable(out, [], rows)
   if (run.phase === 'running')
     out.note(

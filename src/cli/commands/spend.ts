@@ -5,8 +5,7 @@ import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } fr
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { amountOf, amountText, decimalText } from '../../protocol/price.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { labelFilter } from '../flags/labels.js'
-import { choiceOption } from '../flags/values.js'
+import { choiceOption, labelFilter } from '../flags/values.js'
 import { type FilterOptions, filterOf, hereOption, sinceOption } from '../runs/run-selection.js'
 import { printList } from '../terminal/table.js'
 

@@ -1,13 +1,14 @@
 /** The flags of a model, generated from the schema of its document: one flag for each parameter with a simple type. */
+
 import { Option } from 'commander'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { firstPicture, mediaParameters } from '../../protocol/media-parameters.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import { describeValues, listedValues, valueOfText } from '../../protocol/parameters.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { globalOptions } from '../settings/globals.js'
-import { deliveryOptions } from './delivery.js'
-import { runOptions } from './run-options.js'
-import { onlyOne, repeated } from './values.js'
+import { type DeliveryOptions, deliveryOptions } from './delivery.js'
+import { labelOption, onlyOne, repeated } from './values.js'
 
 export type ParameterValue = string | number | bigint | boolean | readonly string[]
 
@@ -130,3 +131,28 @@ export function parametersGiven(
   })
   return Object.fromEntries(values)
 }
+
+/** Values of the flags, not checked yet. */
+export interface CreateFlags extends DeliveryOptions {
+  readonly count: string
+  readonly wait: boolean
+  readonly dryRun?: boolean
+  readonly maxCost?: string
+  readonly label?: readonly string[]
+  /** Whether many runs are created without a confirmation. */
+  readonly yes?: boolean
+}
+
+/** On a terminal, more runs than this need a confirmation. */
+export const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)
+
+/** The flags of `run` for the create. The rare ones are last. */
+export const runOptions = (): readonly Option[] =>
+  [
+    new Option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count),
+    new Option('--dry-run', 'Print the request body that would be sent'),
+    new Option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or unknown'),
+    new Option('--no-wait', 'Print the run id and exit as soon as it is created'),
+    labelOption('Label in the journal (repeatable); never sent'),
+    new Option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`),
+  ].map((option) => option.helpGroup('Run options:'))

@@ -1,6 +1,7 @@
-/** Values of flags and arguments: choices, repeated values, whole numbers. */
+/** Values of flags and arguments: choices, repeated values, whole numbers, labels. */
 import { Argument, Option } from 'commander'
 import { usageError } from '../../errors.js'
+import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
 import { didYouMean } from '../../protocol/text.js'
 
 /** Joins values for a sentence: `bash, zsh or fish`. */
@@ -48,4 +49,22 @@ export function wholeNumber(text: string, what: string, min: number, max: number
   const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
   if (number >= min && number <= max) return number
   throw usageError(`${what}: "${text}" is not a whole number from ${min} to ${max}.`)
+}
+
+/** `--label`: labels the runs that a command creates, or selects the runs with all of the labels. */
+export const labelOption = (about: string): Option => new Option('--label <text>', about).argParser(repeated)
+
+/** `--label` of a command that selects runs. */
+export const labelFilter = (): Option =>
+  labelOption('Only runs with this label (repeatable: runs with all of them)')
+
+/** Returns the labels without duplicates. Throws `usage`. */
+export function labelsOf(texts: readonly string[] = [], what = '--label'): readonly string[] {
+  const labels = [...new Set(texts.map(asLabel))]
+  for (const label of labels) {
+    const problem = labelProblem(label)
+    if (problem !== undefined) throw usageError(`${what}: ${problem}.`, 'Example: --label "spring campaign".')
+  }
+  if (labels.length > MAX_LABELS) throw usageError(`${what}: at most ${MAX_LABELS} labels are allowed.`)
+  return labels
 }

@@ -1,6 +1,6 @@
 /** What fal, Replicate and OpenRouter publish of a model, and the requests for it. A key is sent only to the API of its provider. */
 import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
-import { BodyTooLarge, readText } from '../../host/receive-text.js'
+import { BodyTooLarge, readText } from '../../host/response-body.js'
 import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'

@@ -1,12 +1,22 @@
-/** Carries out the runs of `run`, `wait` and `download`: the engine yields, the view and the printer show. */
+/** Creates the runs of `run`, and carries out those of `run`, `wait` and `download`: the engine yields, the view and the printer show. */
+import { resolve, sep } from 'node:path'
+import { encodeCreate } from '../../client/create.js'
 import { Namer } from '../../download/file-names.js'
+import { EXIT } from '../../errors.js'
 import type { Journal, Policy } from '../../journal/index.js'
+import { identityOf, withoutData } from '../../protocol/identity.js'
+import { sourceFormOf } from '../../protocol/media.js'
+import { type MediaSource, mediaSources } from '../../protocol/media-parameters.js'
+import { fill, holds, numbered } from '../../protocol/output-names.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
 import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
+import type { CostLimit } from '../models/cost-limit.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 import { InOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
+import type { RunRequest } from './request.js'
 import { resumeCommand } from './resume.js'
 import { RunsView } from './runs-view.js'
 import { writeSidecars } from './sidecar.js'
@@ -17,6 +27,8 @@ export interface Observer {
   readonly policy: Policy
   /** Called with each event, before it is printed. */
   see(event: RunEvent): void
+  /** Called for every chunk of the outputs. */
+  transfer(amount: TransferProgress): void
 }
 
 /** What every command of this process tells the engine. */
@@ -34,6 +46,74 @@ export const sessionOf = async (
   interrupts: ctx.interrupts,
 })
 
+export interface CreateRunsOptions {
+  readonly connection: Connection
+  readonly delivery: Delivery
+  readonly count: number
+  /** A request whose model is known. */
+  readonly request: RunRequest & { readonly model: string; readonly body: Uint8Array }
+  readonly wait: boolean
+  readonly labels: readonly string[]
+  /** Name of the create, for a session that repeats it. */
+  readonly requestId?: string | undefined
+  readonly observer?: Observer | undefined
+  /** Checked here, directly before the creates. */
+  readonly limit: CostLimit
+}
+
+/** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
+export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
+  const { connection, delivery, count, request, wait, labels, limit, observer } = options
+  const { kind, model, media } = request
+  connection.checkModel?.(model)
+  const isRun = ({ value }: MediaSource) => typeof value === 'string' && sourceFormOf(value) === 'run'
+  const input = mediaSources(request.input, media).some(isRun)
+    ? await (await import('./run-outputs.js')).withRunOutputs(ctx, connection, request.input, media)
+    : request.input
+  await limit.reserve(() => limit.prices.sum([request], count))
+  const estimate = limit.prices.estimate(request)
+  const sent = {
+    body: input === request.input ? request.body : encodeCreate({ model, input }),
+    input: withoutData(input, media),
+  }
+  const intent = {
+    ...{ kind, model, input, media, labels, estimate, requestId: options.requestId },
+    folder: resolve('.'),
+    // Equal for links to one output that differ at each call.
+    identity: identityOf(model, request.input, undefined, media),
+    dayLimit: limit.perDay,
+  }
+  const begins = Array.from({ length: count }, (_, index): Begin => {
+    const output = outputOf(delivery, index)
+    return { is: 'create', request: async () => ({ ...sent, intent: { ...intent, output } }) }
+  })
+  const isFree = ctx.globals.local && estimate?.millionths === 0
+  const { code, created } = await carryOutRuns(ctx, {
+    connection,
+    delivery,
+    begins,
+    isFree,
+    isFollowed: wait,
+    observer,
+  })
+  const unsent = count - created
+  limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
+  // Exit code 2 means that nothing was sent.
+  return code === EXIT.usage && created > 0 ? EXIT.runFailed : code
+}
+
+/**
+ * The path of `-o` for the run with this index alone, for `wait --last`: as if each run before it had one output. Undefined
+ * in a folder with braces in its name, which `wait` would fill in too.
+ */
+function outputOf({ target }: Delivery, index: number): string | undefined {
+  if (target?.kind !== 'template' || resolve('.').includes('{')) return undefined
+  const { template } = target
+  const path = fill(template, { index: String(index + 1) })
+  const isOwn = index === 0 || path !== template || holds(path, 'id') || holds(path, 'name')
+  return resolve(isOwn ? path : numbered(path, index + 1, sep))
+}
+
 interface CarryOutOptions {
   readonly connection: Connection
   readonly delivery: Delivery
@@ -50,7 +130,7 @@ interface CarryOutOptions {
 export async function carryOutRuns(
   ctx: Context,
   options: CarryOutOptions,
-): Promise<{ readonly code: number; readonly sent: number }> {
+): Promise<{ readonly code: number; readonly created: number }> {
   const { connection, delivery, begins, isFree = false, isFollowed, observer } = options
   const session: RunsSession = {
     ...(await sessionOf(ctx, connection, await ctx.openJournal())),
@@ -82,7 +162,7 @@ export async function carryOutRuns(
     await printer.see(event)
   }
   view.end(session)
-  return { code: printer.end(), sent: printer.sent }
+  return { code: printer.end(), created: printer.sent }
 }
 
 /** Loads the code for pictures only if they are wanted. */
@@ -107,9 +187,9 @@ class Downloads {
 
   static async open(
     ctx: Context,
-    { connection, delivery }: CarryOutOptions,
+    { connection, delivery, observer }: CarryOutOptions,
     session: RunsSession,
-    { progress }: RunsView,
+    view: RunsView,
   ): Promise<Downloads> {
     const { target = { kind: 'folder', folder: '.' }, overwrite, sidecar } = delivery
     const downloader = await ctx.downloader(connection.fetch)
@@ -128,7 +208,10 @@ class Downloads {
         mayReplace: () => overwrite,
         namesFor: async (urls, from) =>
           namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
-        onProgress: (transfer) => progress.transfer(id, transfer),
+        onProgress(transfer) {
+          view.transfer(id, transfer)
+          observer?.transfer(transfer)
+        },
       })
       const { files, warnings } = delivered
       if (!sidecar || session.interrupts.first.aborted) return delivered

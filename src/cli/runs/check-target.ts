@@ -6,7 +6,6 @@ import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { nameProblem } from '../../host/file-system.js'
 import { fill } from '../../protocol/output-names.js'
-import { shortened } from '../../protocol/text.js'
 import type { Delivery } from '../flags/delivery.js'
 import { sidecarOf } from './sidecar.js'
 
@@ -28,17 +27,12 @@ export function checkTarget(
   if (target === undefined || target.kind === 'stdout') return
   const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
   // If the name of the folder depends on the run, only the part before the first placeholder is checked.
-  const reason = reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.')
+  const reason =
+    reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.') ??
+    nameProblem(fill(target.kind === 'folder' ? folder : target.template, SAMPLES))
   if (reason !== undefined)
     throw usageError(
       `Cannot write outputs: ${reason}. Nothing was sent.`,
-      'Choose another path with -o <path>.',
-    )
-  const path = target.kind === 'folder' ? folder : target.template
-  const problem = nameProblem(fill(path, SAMPLES))
-  if (problem !== undefined)
-    throw usageError(
-      `Cannot write ${shortened(path)}: ${problem}. Nothing was sent.`,
       'Choose another path with -o <path>.',
     )
   let ownPaths: ReadonlySet<string> | undefined

@@ -58,7 +58,9 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   ])
   const given = await readInput(options.input, ctx)
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
-  const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
+  const input: ModelInput = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
+  if (typeof input.prompt === 'string' && input.prompt.trim() === '')
+    throw usageError('The prompt is empty.', exampleOf(options.kind))
   const { document, media, flagNames, names, readers } = await models.checked(async () => {
     const described = await describe(ctx, options, model)
     if (described.document !== undefined) checkInput(ctx, described.document, input, described.flagNames)
@@ -180,8 +182,6 @@ function checkInput(
   flags: ReadonlyMap<string, string>,
 ): void {
   const { name: model, kind, input: schema } = document
-  if (typeof input.prompt === 'string' && input.prompt.trim() === '')
-    throw usageError('The prompt is empty.', exampleOf(kind))
   const problems = inputProblems(schema, input)
   if (problems.length > 0) {
     const lines = problems.map(({ parameter, message }) => problemError(flags, parameter, message))
@@ -202,7 +202,7 @@ function checkInput(
 
 const EXAMPLES: Readonly<Record<Kind, string>> = { image: 'a red fox', video: 'a paper boat in a puddle' }
 
-const exampleOf = (kind: Kind): string => `Example: \`rushes run ${kind} "${EXAMPLES[kind]}"\``
+const exampleOf = (kind: Kind = 'image'): string => `Example: \`rushes run ${kind} "${EXAMPLES[kind]}"\``
 
 const isMissingPrompt = (problem: { readonly parameter: string; readonly message: string } | undefined) =>
   problem?.parameter === 'prompt' && problem.message === 'is missing'
@@ -249,23 +249,15 @@ const stdinUserOfPrompt = (options: PromptOptions): string | undefined =>
 
 const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
 
-/**
- * Returns the prompt. Undefined if no source is given. Rejects with `usage` if the prompt is blank or cannot be read.
- */
-export async function readPrompt(
+/** Returns the prompt. Undefined if no source is given. Rejects with `usage` if it cannot be read. */
+async function readPrompt(
   options: PromptOptions,
   stdin: Stdin,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const source = sourceOf(options)
   if (source === undefined) return undefined
-  const text = await readSource(source, stdin, signal)
-  if (text.trim() === '')
-    throw usageError('The prompt is empty.', 'Example: `rushes run image "a red fox in fresh snow"`')
-  return text
-}
-
-async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSignal): Promise<string> {
+  const { kind, value } = source
   if (value !== '-' && kind === 'text') return value
   const bytes = await (value === '-'
     ? readStdin(stdin, 'the prompt', signal)

@@ -46,22 +46,18 @@ export function leftError(why: Left, runs: readonly Run[], leaving: Leaving): Ru
   const { ctx, delivery } = leaving
   const { patience = 0 } = delivery
   const isLocal = ctx.globals.local
+  const isOnce = patience === 'once'
   const [only] = runs.length === 1 ? runs : []
   const runId = only?.id
   const subject = runId ?? `${runs.length} runs`
-  const [is, was] = only === undefined ? ['are', 'were'] : ['is', 'was']
-  if (why === 'signal') {
-    const running = `${is} ${isLocal ? 'not finished' : 'still running'}`
-    const state = patience === 'once' ? `${was} not downloaded` : running
-    const hint = resumeHint(runs, leaving, patience === 'once' ? 'download' : 'wait', patience !== 'once')
-    return interrupted(ctx.interrupts.first.reason, `Interrupted. ${subject} ${state}.`, hint, runId)
-  }
-  const hint = resumeHint(runs, leaving)
-  if (patience !== 'once')
+  const is = only === undefined ? 'are' : 'is'
+  const hint = resumeHint(runs, leaving, why === 'signal' && !isOnce)
+  if (why !== 'signal' && !isOnce)
     return new RushesError('wait_timeout', stillRunning(subject, patience, isLocal, is), { hint, runId })
-  const status = only?.state === undefined ? '' : ` (${only.state.status})`
-  const message = `${subject} ${is} not finished${status} and ${was} not downloaded.`
-  return new RushesError('wait_timeout', message, { hint, runId })
+  const message = `${subject} ${is} ${isLocal || isOnce ? 'not finished' : 'still running'}.`
+  return why === 'signal'
+    ? interrupted(ctx.interrupts.first.reason, `Interrupted. ${message}`, hint, runId)
+    : new RushesError('wait_timeout', message, { hint, runId })
 }
 
 /** Maximum number of ids in the command to resume. */
@@ -71,14 +67,13 @@ const MAX_NAMED = 10
 function resumeHint(
   runs: readonly Run[],
   { ctx: { globals }, delivery, creates }: Leaving,
-  verb: 'wait' | 'download' = 'wait',
-  mayStop = false,
+  mayStop: boolean,
 ): string {
   // `wait --all` does not find runs that the journal could not take.
   const isNamed = runs.length <= MAX_NAMED || (creates && runs[0]?.known?.row === undefined)
   if (!isNamed && !creates) return 'Resume with the same command.'
   const ids = isNamed ? runs.map(({ id }) => id) : 'all'
-  const resume = resumeCommand(globals, verb, ids, delivery.again(runs.length))
+  const resume = resumeCommand(globals, 'wait', ids, delivery.again(runs.length))
   const it = runs.length === 1 ? 'it' : 'them'
   const stop = mayStop ? ` Stop ${it} with \`${resumeCommand(globals, 'cancel', ids)}\`.` : ''
   return `Resume with \`${resume}\`.${stop}`

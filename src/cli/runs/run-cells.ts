@@ -3,6 +3,7 @@ import type { Journal, JournalRun } from '../../journal/index.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import type { DownloadedFile } from '../../protocol/media.js'
+import { isSentImage } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -11,7 +12,7 @@ import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, formatSeconds } from '../terminal/format.js'
-import type { Style } from '../terminal/style.js'
+import type { Style } from '../terminal/output.js'
 import { printTable } from '../terminal/table.js'
 import { isOnDisk, isOtherId } from './journal-rows.js'
 
@@ -37,8 +38,6 @@ interface DetailsOptions {
   readonly nowMs: number
   /** Whether relative times are added, as on a terminal. */
   readonly isTerminal: boolean
-  /** Returns the size of a picture that is on disk. */
-  sizeOf(path: string): { readonly width: number; readonly height: number } | undefined
 }
 
 /** Label and value of a row. */
@@ -47,7 +46,7 @@ type Detail = readonly [label: string, value: string]
 export function showRows(
   run: JournalRun,
   files: readonly DownloadedFile[],
-  { nowMs, isTerminal, sizeOf }: DetailsOptions,
+  { nowMs, isTerminal }: DetailsOptions,
 ): readonly Detail[] {
   const timeOf = (ms: number): string =>
     `${new Date(ms).toISOString()}${isTerminal ? ` (${formatAgo(nowMs - ms)})` : ''}`
@@ -68,7 +67,7 @@ export function showRows(
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', elapsedText(run)],
-    ...files.map((file) => ['file', fileText(file, sizeOf)] as const),
+    ...files.map((file) => ['file', fileText(file)] as const),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
@@ -94,21 +93,17 @@ function inputRows(input: unknown): readonly Detail[] {
 
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value
-  if (isObject(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number')
-    return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
-  // A file inside of an object is stored as it was sent.
-  return writeJson(value).replace(/"(data:[^"]+)"/gi, (written, url: string) => {
-    const summary = summaryOf(url)
-    return summary === undefined ? written : `"${valueText(summary)}"`
-  })
+  if (isSentImage(value)) return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
+  const replace = (each: unknown): unknown => {
+    // Inside of an object, the journal has a file as it was sent if the name of its field does not say so.
+    const file = typeof each === 'string' ? summaryOf(each) : each
+    return isSentImage(file) ? valueText(file) : each
+  }
+  return writeJson(value, { replace })
 }
 
-function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): string {
-  if (!isOnDisk(file)) return `${file.path} (moved, changed or deleted)`
-  const size = file.content_type.startsWith('image/') ? sizeOf(file.path) : undefined
-  const pixels = size === undefined ? [] : [`${size.width}x${size.height}`]
-  return `${file.path} (${[formatBytes(file.bytes), file.content_type, ...pixels].join(', ')})`
-}
+const fileText = (file: DownloadedFile): string =>
+  `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
 
 /** Cells: id, status, and the URLs or files separated by spaces. */
 export const statusCells = ({ id, status }: RunState, locations: readonly string[]): readonly string[] =>

@@ -1,18 +1,27 @@
-/** What a command shows of its runs while they are carried out: the same for `run`, `wait`, `download` and `batch`. */
+/**
+ * What a command shows of its runs while they are carried out: the same for `run`, `wait`, `download` and `batch`. A
+ * terminal gets a spinner; only this file uses ora. Other streams get a line when the status of a run changes, and one
+ * line per minute during the wait. Progress is not shown with `--quiet` or `--json`.
+ */
+import { every } from '../../host/clock.js'
 import { progressOf } from '../../protocol/parse.js'
+import { withProgress } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
+import { formatDuration } from '../../protocol/units.js'
 import type { Run, RunsSession } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { Context } from '../context/context.js'
-import { GRACE_NOTE } from '../terminal/format.js'
-import { createProgress, type Progress } from '../terminal/progress.js'
+import { variable } from '../process/io.js'
+import { GRACE_NOTE, plural, statusText } from '../terminal/format.js'
+import type { Board, TransferProgress } from '../terminal/spinner.js'
 
 /** Failed status requests in a row after which the user is told: one alone is common. */
 const MIN_FAILURES = 2
 
 export class RunsView {
-  readonly progress: Progress
   readonly #ctx: Context
+  readonly #board: Board
+  readonly #drawing: Drawing
   /** Status requests in a row without a valid response. */
   #failures = 0
   #hasWarnedOfRepeatedIds = false
@@ -21,16 +30,25 @@ export class RunsView {
 
   /** `runs`: number of runs of the command. */
   static async open(ctx: Context, runs: number): Promise<RunsView> {
-    return new RunsView(ctx, await createProgress(ctx, runs))
+    const board: Board = {
+      runs,
+      statuses: new Map(),
+      live: new Map(),
+      amounts: new Map(),
+      detail: '',
+      ended: 0,
+      activity: undefined,
+    }
+    return new RunsView(ctx, board, await draw(ctx, board))
   }
 
-  private constructor(ctx: Context, progress: Progress) {
+  private constructor(ctx: Context, board: Board, drawing: Drawing) {
     this.#ctx = ctx
-    this.progress = progress
+    this.#board = board
+    this.#drawing = drawing
   }
 
   see(event: RunEvent): void {
-    const { progress } = this
     switch (event.is) {
       case 'unanswered':
         this.#ctx.out.note(GRACE_NOTE)
@@ -39,8 +57,7 @@ export class RunsView {
         this.#seeCreated(event.run)
         break
       case 'status':
-        this.#seeAnswer()
-        progress.status(event.run.id, event.state.status, labelOf(event.run), progressOf(event.state))
+        this.#seeStatus(event)
         break
       case 'error':
         this.#seeFailure(event)
@@ -48,7 +65,9 @@ export class RunsView {
       case 'ended':
         if (event.result.is === 'running' && event.result.why !== 'not finished')
           this.#left.push(event.run.id)
-        if (event.result.is !== 'created') progress.runEnded(event.run.known?.id, labelOf(event.run))
+        if (event.result.is === 'created') break
+        this.#board.live.delete(labelOf(event.run))
+        this.#board.ended++
     }
   }
 
@@ -60,9 +79,22 @@ export class RunsView {
     )
   }
 
+  #seeStatus({ run, state }: Extract<RunEvent, { is: 'status' }>): void {
+    const board = this.#board
+    board.activity = undefined
+    if (this.#failures >= MIN_FAILURES) this.#ctx.out.note('The service answers again.')
+    this.#failures = 0
+    const [label, detail] = [labelOf(run), progressOf(state)]
+    if (board.runs === 1) board.detail = detail
+    board.live.set(label, withProgress(state.status, detail))
+    if (board.statuses.get(label) === state.status) return
+    board.statuses.set(label, state.status)
+    this.#drawing.changed(`${label}: ${state.status}`)
+  }
+
   #seeFailure({ run, error }: Extract<RunEvent, { is: 'error' }>): void {
     const { out } = this.#ctx
-    this.progress.activity('invalid response, trying again')
+    this.#board.activity = 'invalid response, trying again'
     out.debug(`${run.id}: ${error.message}`)
     // The service has answered: only the URLs are missing.
     if (run.state?.withoutUrls !== undefined) return
@@ -70,17 +102,86 @@ export class RunsView {
     if (this.#failures === MIN_FAILURES) out.note(`${error.message} Still trying.`)
   }
 
-  #seeAnswer(): void {
-    this.progress.activity(undefined)
-    if (this.#failures >= MIN_FAILURES) this.#ctx.out.note('The service answers again.')
-    this.#failures = 0
+  transfer(id: string, amount: TransferProgress): void {
+    this.#board.amounts.set(id, amount)
   }
 
   /** A local run that the command has left is rendered when somebody waits for it. */
   end({ journal, address }: Pick<RunsSession, 'journal' | 'address'>): void {
-    this.progress.end()
+    this.#drawing.end()
     if (this.#ctx.globals.local && this.#left.length > 0) journal?.queued(address, this.#left)
   }
 }
 
-const labelOf = ({ row, known }: Run): string | undefined => row.label ?? known?.name
+/** The id, after the name that a manifest gives to the run. */
+function labelOf({ row, known, id }: Run): string {
+  const name = row.label ?? known?.name
+  return name === undefined ? id : `${name} (${id})`
+}
+
+interface Drawing {
+  /** Called when a run has another status. `text`: the run and its status. */
+  changed(text: string): void
+  end(): void
+}
+
+async function draw(ctx: Context, board: Board): Promise<Drawing> {
+  const { out, stderr, env } = ctx
+  if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
+  // With a width of 0, which some containers report, ora would clear lines in an endless loop.
+  const hasWidth = stderr.columns === undefined || stderr.columns > 0
+  const terminal = stderr.isTTY && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
+  return terminal ? drawSpinner(ctx, board) : drawLines(ctx, board)
+}
+
+const STILL_WAITING_INTERVAL_MS = 60_000
+
+function drawLines({ clock, out }: Context, board: Board): Drawing {
+  const startedAtMs = clock.monotonic()
+  const elapsed = () => clock.monotonic() - startedAtMs
+  const end = every(clock, STILL_WAITING_INTERVAL_MS, () => out.note(stillWaitingLine(board, elapsed())))
+  return { changed: (text) => out.note(`${text} (${formatDuration(elapsed())})`), end }
+}
+
+export function stillWaitingLine({ statuses, detail, runs, ended }: Board, elapsedMs: number): string {
+  const known = statusText(statuses, runs, detail) || 'no status yet'
+  return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${known}, ${formatDuration(elapsedMs)})`
+}
+
+async function drawSpinner(
+  { clock, out, stderr, rateLimitedForMs }: Context,
+  board: Board,
+): Promise<Drawing> {
+  const [{ default: ora }, { rowsText, spinnerText }] = await Promise.all([
+    import('ora'),
+    import('../terminal/spinner.js'),
+  ])
+  const startedAtMs = clock.monotonic()
+  const currentText = () => {
+    // After a 429, which means that another program uses the same key.
+    const heldMs = rateLimitedForMs()
+    const activity = heldMs > 0 ? `rate limited, retrying in ${Math.ceil(heldMs / 1_000)} s` : board.activity
+    return spinnerText({ ...board, activity }, clock.monotonic() - startedAtMs, stderr.columns)
+  }
+  const spinner = ora({
+    stream: stderr as NodeJS.WriteStream,
+    // Otherwise ora would read standard input, which may contain a prompt.
+    discardStdin: false,
+    color: out.style.err.level === 0 ? false : 'cyan',
+    // ora calls this first for each frame, so it also sets the text to fit the current width.
+    prefixText() {
+      spinner.text = currentText().text
+      return rowsText(board, stderr)
+    },
+    suffixText: () => out.style.err.dim(currentText().time),
+  })
+  spinner.start()
+  out.setAside(() => spinner.clear())
+  return {
+    changed() {},
+    end() {
+      out.setAside(() => {})
+      spinner.stop()
+    },
+  }
+}

@@ -1,16 +1,29 @@
 /**
  * Writes to both standard streams. Standard output contains only the results; standard error contains notes, warnings
- * and errors, as JSON lines with `--json`.
+ * and errors, as JSON lines with `--json`. Only this file uses chalk.
  */
+import { Chalk } from 'chalk'
 import type { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
-import type { Io, OutputStream } from '../process/io.js'
+import { type Env, type Io, type OutputStream, variable } from '../process/io.js'
 import { wrapWords } from './format.js'
-import type { Style } from './style.js'
 
-export interface OutputMode {
+export type Style = InstanceType<typeof Chalk>
+
+/** Creates the style of a stream: one may be a terminal and the other a pipe. `NO_COLOR` overrides `FORCE_COLOR`. Without both, terminals get colour. */
+export const createStyle = (stream: OutputStream, env: Env, { color }: { color: boolean }): Style =>
+  new Chalk({ level: levelOf(stream, env, color) })
+
+function levelOf(stream: OutputStream, env: Env, color: boolean): 0 | 1 {
+  if (!color || variable(env, 'NO_COLOR') !== undefined) return 0
+  const force = variable(env, 'FORCE_COLOR')
+  if (force !== undefined) return force === '0' || force === 'false' ? 0 : 1
+  return stream.isTTY === true && env.TERM !== 'dumb' ? 1 : 0
+}
+
+interface OutputMode {
   readonly json: boolean
   readonly quiet: boolean
   readonly debug: boolean
@@ -44,7 +57,7 @@ export interface Terminal extends Io {
   readonly interrupts: Interrupts
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly mode: OutputMode

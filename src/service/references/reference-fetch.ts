@@ -2,8 +2,8 @@
 import { lookup as systemLookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../host/clock.js'
-import { decodedBody } from '../../host/content-encoding.js'
 import { isLoopback, type RequestStream } from '../../host/http.js'
+import { decodedBody } from '../../host/response-body.js'
 import type { Network } from '../../host/undici.js'
 import { isPublicAddress, parseAddress } from '../rules/networks.js'
 

@@ -3,9 +3,9 @@
  * answers, and errors that a person can read. A request that a server may have accepted is not sent again: some of these
  * servers cost money.
  */
-import { decodedBody } from '../../../host/content-encoding.js'
+
 import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
-import { BodyTooLarge, readText, receiveText } from '../../../host/receive-text.js'
+import { BodyTooLarge, decodedBody, readText, receiveText } from '../../../host/response-body.js'
 import { type RetryDecision, retry, retryAfterMs, retryErrors, stepOf } from '../../../host/retry.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'

@@ -1,6 +1,8 @@
-/** Formats a plan and its estimate as rows, lines and JSON. Pure. */
+/** Formats the rows of a batch, what is to be done or became of them, and their estimate: as cells, lines and JSON. Pure. */
 import { outputsOf } from '../../batch/lock/lock.js'
+import { OPEN } from '../../batch/manifest/outputs.js'
 import { isInPlace, type Plan, type PlanStep, type RowAction } from '../../batch/plan/index.js'
+import type { RowResult } from '../../batch/results/rows.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
@@ -23,9 +25,25 @@ function reasonOf(action: RowAction): string {
   }
 }
 
-/** Returns action, name, file and reason, in the words of the JSON form. */
-export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] =>
-  [action.do, entry.name, file, reasonOf(action)].map(printable)
+/**
+ * Returns the cells of a row, in the words of the JSON form: its action, or what became of it; name, file, and the reason
+ * or the error. `open`: state of a row without a result.
+ */
+export function cellsOf(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
+  const { entry, file, action } = step
+  const error = row?.error && [row.run, row.error.message].filter(Boolean).join(': ')
+  const needs = row?.blockedBy && `needs ${row.blockedBy}`
+  const state = row?.result ?? open ?? action.do
+  return [state, entry.name, row?.made?.file ?? file, error ?? needs ?? reasonOf(action)].map(printable)
+}
+
+const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+
+/** Returns the cells for a person: a file whose extension is not known yet has the usual one of its kind. */
+export function shownCells(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
+  const file = step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind ?? ''] ?? '')
+  return cellsOf({ ...step, file }, row, open)
+}
 
 /** All keys are always present. Unknown values are null. */
 export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
@@ -52,6 +70,22 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
   line: entry.at.line,
 })
 
+/** All keys are always present. Unknown values are null. */
+export const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
+  name: step.entry.name,
+  result,
+  kind: step.entry.kind ?? null,
+  model: step.model ?? null,
+  run: run ?? null,
+  file: made?.file ?? null,
+  bytes: made?.bytes ?? null,
+  sha256: made?.sha256 ?? null,
+  content_type: made?.content_type ?? null,
+  error: error === undefined ? null : { code: error.code, message: error.message },
+  blocked_by: blockedBy ?? null,
+  line: step.entry.at.line,
+})
+
 const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
   ['up_to_date', 'up to date'],
   ['download', 'to download'],
@@ -71,20 +105,6 @@ export function planLine({ globals }: Context, plan: Plan, prices: Prices): stri
   const runs = [plural(counts.total, 'run'), parts.join(', ')].filter(Boolean).join(': ')
   return `${runs}${estimateNote(sumPlan(plan, prices), globals)}`
 }
-
-/** Returns the notes to print beside the rows of a plan. */
-export function notesOf({ renamed, leftover }: Plan): readonly string[] {
-  const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
-  if (leftover.length > 0) {
-    const names = leftover.map(({ name, file }) => `${name} (${file})`)
-    notes.push(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
-  }
-  return notes
-}
-
-/** All keys are always present. Unknown values are null. */
-export const leftRunsJson = ({ left }: Plan) =>
-  left.map(({ flight: { name, run, key }, why }) => ({ name, run: run ?? null, key: key ?? null, why }))
 
 export const pricedRun = ({ entry: { kind, input }, model }: PlanStep) => ({ model, kind, input })
 

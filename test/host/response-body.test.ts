@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
 import * as zlib from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { decodedBody } from '../../src/host/content-encoding.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { BodyTooLarge, receiveText } from '../../src/host/receive-text.js'
+import { BodyTooLarge, decodedBody, receiveText } from '../../src/host/response-body.js'
 import { responseOf } from '../support/responses.js'
 
 const TEXT = JSON.stringify({ id: 'run_1', prompt: 'ä fox '.repeat(5_000) })

@@ -87,7 +87,7 @@ function flush(stream: NodeJS.WriteStream): Promise<void> {
  */
 async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
   if (isClosedPipe(error)) process.exit(EXIT.stdoutClosed)
-  process.stderr.write(`error: standard output cannot be written: ${describeReason(error)}\n`)
+  process.stderr.write(`error: Cannot write standard output: ${describeReason(error)}.\n`)
   await flush(process.stderr)
   process.exit(EXIT.downloadFailed)
 }

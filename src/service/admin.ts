@@ -194,10 +194,7 @@ export class Administration {
     const found = await this.#store.cancelRun(id, this.#clock.now())
     const run = found && (await this.#store.findRun(id, found.accountId))
     if (run !== undefined) return run
-    throw usageError(
-      `Run ${shortened(printable(id))} does not exist.`,
-      'Check the id, --data and --database.',
-    )
+    throw missingRun(id)
   }
 
   /** Refunds a failed run whose outcome is unknown. */
@@ -266,8 +263,11 @@ export class Administration {
   }
 }
 
+const missingRun = (id: string): RushesError =>
+  usageError(`Run ${shortened(printable(id))} does not exist.`, 'Check the id, --data and --database.')
+
 function checkDecided(id: string, decided: DecidedRun, jobId = ''): void {
-  if (decided === 'missing') throw usageError(`Run ${id} does not exist.`)
+  if (decided === 'missing') throw missingRun(id)
   if (decided === 'taken')
     throw usageError(
       `The job ${shortened(printable(jobId))} belongs to another run.`,

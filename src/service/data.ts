@@ -57,7 +57,7 @@ export async function openData<Opened>(
     const { explainDatabaseError } = await import('./store/sqlite/index.js')
     const explained = explainDatabaseError(database, cause)
     if (explained !== undefined) throw explained
-    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {
+    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}.`, {
       hint: 'Fix this folder, or use another one (--data; RUSHES_STATE_DIR for --local).',
       cause,
     })

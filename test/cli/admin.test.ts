@@ -199,6 +199,7 @@ describe('admin, wrongly used', () => {
     [['credits', 'add', 'default', 'much'], /<n>: "much" is not a whole number/],
     [['credits', 'add', 'default', '0'], /number of credits is 0/],
     [['credits', 'list', 'nobody'], /Account nobody does not exist/],
+    [['run', 'refund', 'nope'], /Run nope does not exist[\s\S]*--data and --database/],
     [['verify', '--local'], /cannot be used with --local or --base-url/],
   ])('%s is exit 2', async (words, says) => {
     const { code, stdout, stderr } = await shared.admin(...words)

@@ -177,6 +177,7 @@ describe('--last of status, download and show', () => {
 
   it.each([
     [['status'], 'Missing run ids.'],
+    [['status', '-', '-'], 'More than one id is -.'],
     [['show', '~3f2a', '--last'], 'Run ids and --last cannot be used together.'],
     [['show', '--last'], 'The journal has no runs at http://127.0.0.1:1.'],
   ])('%j is exit 2', async (words, says) => {

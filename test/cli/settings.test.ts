@@ -94,7 +94,7 @@ describe('login', () => {
     })
     expect(code).toBe(4)
     expect(stderr).toContain(LOOPBACK_URL)
-    expect(stderr).toContain('https://other.example')
+    expect(stderr).toContain('rushes login --profile <name> --base-url https://other.example')
     expect(stderr).not.toContain('rk_mine')
   })
 })
@@ -285,6 +285,7 @@ describe('config', () => {
 
   it.each([
     [['set', 'apiKey', 'rk_x'], /login/],
+    [['get', 'apiKey'], /not a setting[\s\S]*rushes logout/],
     [['set', 'timeout', 'soon'], /not a valid duration/],
     [['set', 'baseUrl', 'http://example.com'], /plain http/],
     [['set', 'models.video', 'cinema'], /provider/],

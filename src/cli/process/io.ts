@@ -132,7 +132,8 @@ export async function readIds(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const users = words.filter((word) => word === '-')
-  checkStdinUsers(users.map(() => 'The id -'))
+  if (users.length > 1)
+    throw usageError('More than one id is -.', 'Use one -: it reads an id from each line.')
   const read = users.length === 0 ? [] : linesOf((await readStdin(stdin, 'the ids', signal)).toString('utf8'))
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
 }

@@ -46,7 +46,7 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
     'no_api_key',
     `The stored API key is for ${stored.origin} and is not sent to ${origin}.`,
     {
-      hint: `Store a key for ${origin} with \`rushes login --profile <name>\`, or set RUSHES_API_KEY.`,
+      hint: `Store a key for ${origin} with \`rushes login --profile <name> --base-url ${origin}\`, or set RUSHES_API_KEY.`,
     },
   )
 }

@@ -177,8 +177,8 @@ export const CONFIG_KEYS: readonly string[] = ROWS.map(({ key }) => key)
 export function settingOfKey(key: string): SettingRow {
   if (/^api_?key$/i.test(key))
     throw usageError(
-      'The API key cannot be set with `rushes config`: it would stay in the shell history.',
-      'Store it with `rushes login`.',
+      'The API key is not a setting: `rushes config` neither shows nor changes it.',
+      'Store it with `rushes login`, and remove it with `rushes logout`.',
     )
   const found = ROWS.find((row) => row.key === key)
   if (found !== undefined) return found

@@ -14,7 +14,7 @@ import { commandWord, type Globals, globalsOf, wantsJson } from './settings/glob
 import { createOutput, type Output } from './terminal/output.js'
 import { createStyle } from './terminal/style.js'
 
-export interface MainOptions extends Io {
+interface MainOptions extends Io {
   readonly interrupts: Interrupts
   readonly parts?: ReplaceableParts
 }
@@ -57,7 +57,7 @@ export async function main(options: MainOptions): Promise<number> {
     refuseOtherEncodings(argv)
     const program = await createProgram(commandWord(argv), environment)
     if (argv.length === 0) program.outputHelp()
-    else await parse(program, argv)
+    else await parse(program, argv, (text) => out().warn(text))
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
@@ -76,10 +76,11 @@ function refuseOtherEncodings(argv: readonly string[]): void {
 }
 
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
+async function parse(program: Command, argv: readonly string[], warn: (text: string) => void): Promise<void> {
   const line = withHelpLater(program, argv)
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const { command } = findCommand(program, line)
+  warnOfDashes(command, line, warn)
   try {
     await program.parseAsync(line, { from: 'user' })
   } catch (thrown) {
@@ -88,6 +89,23 @@ async function parse(program: Command, argv: readonly string[]): Promise<void> {
     throw usageOf(thrown, command)
   }
 }
+
+/** Warns of words such as `–n`, which editors and chat programs make of `-n`. They are text. */
+function warnOfDashes(command: Command, argv: readonly string[], warn: (text: string) => void): void {
+  const end = argv.indexOf('--')
+  for (const word of end === -1 ? argv : argv.slice(0, end)) {
+    const [, name] = /^[–—−]+([\w-]+)(?:=.*)?$/s.exec(word) ?? []
+    if (name === undefined) continue
+    const options = command.createHelp().visibleOptions(command)
+    const flag = options.find(({ long, short }) => [long, short].some((each) => dashless(each) === name))
+    if (flag !== undefined)
+      warn(
+        `"${word}" begins with another dash than "-", so it is text. The flag is ${name.length === 1 ? flag.short : flag.long}.`,
+      )
+  }
+}
+
+const dashless = (flag: string | undefined): string | undefined => flag?.replace(/^-+/, '')
 
 /**
  * Moves `--help` behind the command, so that `rushes --help run image` and `rushes help run image` print the help of `run

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { fromBase64, fromPercent } from './data-url.js'
 import { MediaSummary } from './media.js'
-import { IMAGE_URLS, mediaSources, withMedia } from './media-parameters.js'
+import { IMAGE_URLS, mediaOfParameter, mediaSources, withMedia } from './media-parameters.js'
+import type { ModelInput } from './models.js'
 import { isSentImage } from './parameters.js'
 import { isObject } from './parse.js'
 
@@ -29,19 +30,22 @@ export function summaryOf(text: string): MediaSummary | undefined {
 const STANDARD: readonly string[] = [IMAGE_URLS]
 
 /**
- * Replaces each data: URL in a media parameter by a summary, because media are too large for the journal. All other
- * values are kept. `media`: names of the media parameters.
+ * Replaces each data: URL in a media parameter by a summary, because media are too large for the journal. In objects and
+ * lists of objects, the names of the fields say which are media. All other values are kept. `media`: names of the media
+ * parameters.
  */
-export const withoutData = (input: unknown, media: Iterable<string> = STANDARD): unknown =>
-  mapMedia(input, media, contentOf)
-
-function mapMedia(input: unknown, media: Iterable<string>, change: (value: unknown) => unknown): unknown {
-  if (!isObject(input)) return input
-  const sources = mediaSources(input, media)
-  return withMedia(
-    input,
-    sources.map((source) => ({ ...source, value: change(source.value) })),
-  )
+export function withoutData(input: unknown, media: Iterable<string> = STANDARD): unknown {
+  const names = new Set(media)
+  const isNestedMedia = (field: string) =>
+    names.has(field) || mediaOfParameter(field, { type: 'string' }) !== undefined
+  const inObject = (object: object, isMedia: (field: string) => boolean): object =>
+    Object.fromEntries(Object.entries(object).map(([field, each]) => [field, stored(each, isMedia(field))]))
+  const stored = (value: unknown, isSource: boolean): unknown => {
+    if (Array.isArray(value)) return value.map((each) => stored(each, isSource))
+    if (isObject(value) && !MediaSummary.is(value)) return inObject(value, isNestedMedia)
+    return isSource ? contentOf(value) : value
+  }
+  return isObject(input) ? inObject(input, (field) => names.has(field)) : input
 }
 
 const contentOf = (media: unknown): unknown =>
@@ -59,12 +63,18 @@ export function identityOf(
   media: Iterable<string> = STANDARD,
 ): string {
   const named = parameter === undefined ? input : { [parameter]: input }
-  const changed = mapMedia(named, media, identified)
+  const changed = isObject(named) ? withIdentities(named, media) : named
   const meant = parameter !== undefined && isObject(changed) ? changed[parameter] : changed
   return createHash('sha256')
     .update(canonical({ model, input: meant }))
     .digest('hex')
 }
+
+const withIdentities = (input: ModelInput, media: Iterable<string>): ModelInput =>
+  withMedia(
+    input,
+    mediaSources(input, media).map((source) => ({ ...source, value: identified(source.value) })),
+  )
 
 /** Marks an object of the input that has the same fields as a summary. */
 class LikeSummary {

@@ -237,11 +237,11 @@ describe('the plan of rows that use other rows', () => {
     const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH])
     const first = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
     expect(first.stdout).toMatchInlineSnapshot(`
-      "create  sheet  sheet.{ext}  missing
-      create  run    run.{ext}    missing
-      create  clip   clip.{ext}   missing
-      create  sit    sit.{ext}    missing
-      create  both   both.{ext}   missing
+      "create  sheet  sheet.png  missing
+      create  run    run.png    missing
+      create  clip   clip.mp4   missing
+      create  sit    sit.png    missing
+      create  both   both.png   missing
       "
     `)
     await run()

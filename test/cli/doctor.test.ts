@@ -104,6 +104,18 @@ describe('doctor', () => {
     )
   })
 
+  it('names a sandbox where the system forbids connections', async () => {
+    const service = await createCliService()
+    const fetch: Fetch = async () => {
+      throw new HttpFailure('operation not permitted', { sent: false, code: 'EPERM' })
+    }
+    const { code, lines } = await examined(service, { fetch })
+    expect(code).toBe(9)
+    expect(lines.find(({ check }) => check === 'request')?.advice).toMatch(
+      /^A sandbox .* `--local` needs none\.$/,
+    )
+  })
+
   it('names unfinished runs, and is exit 13 for unconfirmed ones', async () => {
     const service = await createCliService({ rendering: false })
     await service.run(['run', 'image', 'a fox', '--no-wait'])

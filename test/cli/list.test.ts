@@ -162,10 +162,17 @@ describe('list', () => {
     const home = homeWithRun('Painting')
     const list = (status: string) => runCli(['list', '--status', status], { home })
     for (const status of ['painting', 'Painting']) expect((await list(status)).stdout).toMatch(/^run_1\t/)
-    expect(await list('processing')).toMatchObject({ code: 0, stdout: '' })
+    for (const status of ['processing', 'In_Queue', 'cancelled'])
+      expect(await list(status)).toMatchObject({ code: 0, stdout: '' })
+    const { code, stderr } = await list('suceeded')
+    expect([code, stderr]).toEqual([
+      2,
+      'error: Unknown status "suceeded". Did you mean "succeeded"?\n' +
+        '  Use queued, processing, succeeded, failed, canceled or unconfirmed, or the status of a run in the journal.\n',
+    ])
   })
 
-  it.each([[['--limit', 'x']], [['--limit', '-1']], [['--since', 'yesterday']], [['--kin', 'x']]])(
+  it.each([[['--limit', 'x']], [['--limit', '-1']], [['--since', 'yesterday']], [['--kind', 'x']]])(
     '%j is exit 2',
     async (words) => {
       expect((await runCli(['list', ...words])).code).toBe(2)

@@ -3,11 +3,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { MODELS_PATH } from '../../src/protocol/id.js'
 import { type CliService, createCliService, runCli } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { bodyOf } from '../support/family.js'
 import { fillJournal, rowsOf } from '../support/journal.js'
-import { openMcp } from '../support/mcp.js'
+import { openMcp, type ToolResult } from '../support/mcp.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const IMAGE = 'rushes/preview-image'
@@ -150,6 +151,25 @@ it('mcp: a session refuses a create beyond it, and counts nothing for it', async
   expect(structured.error).toMatchObject({ code: 'usage', message: expect.stringContaining('maxCostPerDay') })
   expect((await mcp.call('list_models')).structured.left_in_session).toBe(20)
   expect(creates(service)).toBe(2)
+})
+
+it('mcp: of two sessions with one request_id at once, both return the run that reaches the limit', async () => {
+  const service = await createLimited({ maxCostPerDay: 2 })
+  const args = { prompt: 'a fox', request_id: 'fox' }
+  const first = await openMcp(service)
+  let created: Promise<ToolResult> | undefined
+  const fetch: Fetch = async (request) => {
+    // The second session has found no create, and asks for prices.
+    if (request.url.pathname.endsWith(MODELS_PATH)) {
+      created ??= first.begin('create_image', args)
+      await created
+    }
+    return service.counting(request)
+  }
+  const second = await openMcp(service, { fetch })
+  const { structured } = await second.call('create_image', args)
+  expect(structured.runs).toMatchObject([{ id: (await created)?.structured.runs[0].id, status: 'succeeded' }])
+  expect(creates(service)).toBe(1)
 })
 
 it('config: it is set as an amount', async () => {

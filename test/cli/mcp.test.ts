@@ -320,8 +320,9 @@ describe('the limit of 45 s', () => {
       const answer = await service.counting(request)
       if (!request.url.pathname.startsWith('/outputs/')) return answer
       const body = (async function* () {
+        yield ONE_PIXEL_PNG.subarray(0, 20)
         await raceAbort(held, request.signal)
-        yield* answer.body
+        yield ONE_PIXEL_PNG.subarray(20)
       })()
       return { ...answer, body }
     }
@@ -332,7 +333,9 @@ describe('the limit of 45 s', () => {
     // Nothing but the limit of the call ends the wait for a host that has stopped.
     await service.clock.advance(46_000)
     const late = await waiting
-    expect(late.text).toContain(`${id} succeeded, and its outputs are still downloading. Call wait_run `)
+    expect(late.structured.next).toEqual([
+      `${id} succeeded, and its outputs are still downloading, 20 B of 70 B; call wait_run again with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
+    ])
     expect(late.structured.runs).toMatchObject([{ status: 'succeeded', files: [] }])
     release()
     const { text } = await mcp.call('wait_run', { ids: [id] })
@@ -347,6 +350,25 @@ describe('the limit of 45 s', () => {
     engine.finish()
     const { text } = await mcp.call('wait_run', { ids: [structured.runs[0].id] })
     expect(text).toContain(join(mcp.folder, 'fox.png'))
+  })
+
+  it('after a restart of the server, wait_run saves to the output of the create, and never outside the folder', async () => {
+    const { engine, service, mcp } = await openCommanded()
+    const created = await mcp.call('create_image', {
+      prompt: 'a fox',
+      wait: false,
+      output: 'pics/{id}-fox.{ext}',
+    })
+    const [{ id }] = created.structured.runs
+    await mcp.end()
+    engine.finish()
+    const path = join(mcp.folder, 'pics', `${id}-fox.png`)
+    const again = await openMcp(service, { folder: mcp.folder })
+    for (const _twice of [1, 2])
+      expect((await again.call('wait_run', { ids: [id] })).structured.runs[0].files[0].path).toBe(path)
+    const other = await openMcp(service)
+    const { structured } = await other.call('wait_run', { ids: [id] })
+    expect(structured.runs[0].files[0].path).toBe(join(other.folder, `${id}.png`))
   })
 
   it('cancel_run cancels a run that has not ended, and pays for nothing', async () => {

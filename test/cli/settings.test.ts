@@ -35,12 +35,12 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
-  it('needs the URL of the service', async () => {
+  it('needs the URL of the service without a terminal', async () => {
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
     const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
     expect(ran).toMatchObject({ code: 2, stdout: '' })
-    expect(ran.stderr).toMatch(
-      /^error: Not set: service URL\.\n {2}Set the service URL with --base-url <url>/,
+    expect(ran.stderr).toBe(
+      'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n',
     )
   })
 

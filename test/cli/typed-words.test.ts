@@ -1,6 +1,6 @@
-/** Words and values that look right and are not: other bytes, quotes that belong to a file. */
+/** Words and values that look right and are not: other bytes, other dashes, quotes that belong to a file. */
 import { describe, expect, it } from 'vitest'
-import { runCli, SET } from '../support/cli.js'
+import { createCliService, runCli, SET } from '../support/cli.js'
 
 describe('an argument that is not UTF-8', () => {
   it.each([
@@ -36,4 +36,34 @@ describe('quotes of an env file', () => {
       expect(stderr).toContain(`RUSHES_IMAGE_MODEL: the model name ${model} has quotes around it`)
     },
   )
+})
+
+describe('a word with another dash before the name of a flag', () => {
+  it.each([
+    ['\u2013n', '-n'],
+    ['\u2014n', '-n'],
+    ['\u2212n', '-n'],
+    ['\u2014count', '--count'],
+    ['\u2013\u2013count=3', '--count'],
+    ['\u2014json', '--json'],
+  ])('is text of the prompt, with a warning: %s', async (word, flag) => {
+    const service = await createCliService()
+    const { code, stdout, stderr } = await service.run(['run', 'image', 'a fox', word, '3', '--dry-run'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).input.prompt).toBe(`a fox ${word} 3`)
+    expect(stderr).toContain(
+      `warning: "${word}" begins with another dash than "-", so it is text. The flag is ${flag}.`,
+    )
+  })
+
+  it.each([
+    ['before no name of a flag', ['a fox', '\u2013night']],
+    ['after --', ['--', 'a fox', '\u2013n']],
+    ['alone', ['a fox', '\u2014', 'a hen']],
+    ['within a prompt', ['a fox \u2013n']],
+  ])('is not warned of %s', async (_, words) => {
+    const service = await createCliService()
+    const { code, stderr } = await service.run(['run', 'image', '--dry-run', ...words])
+    expect([code, stderr.includes('dash')]).toEqual([0, false])
+  })
 })

@@ -6,7 +6,6 @@ import type { Command, Option } from 'commander'
 import { parse } from 'yaml'
 import { flagOf } from '../../src/cli/flags/model-flags.js'
 import { argumentWords, fullName } from '../../src/cli/help/format-help.js'
-import { EXIT_MEANINGS } from '../../src/cli/process/exit.js'
 import { globalOptions } from '../../src/cli/settings/globals.js'
 import { SETTINGS } from '../../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
@@ -17,6 +16,7 @@ import { PROBLEMS } from '../../src/protocol/problems.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
 import { commandsUnder, everyCommand, optionsOf, read } from '../support/project.js'
+import { EXIT_MEANINGS } from './exit-meanings.js'
 
 /** Returns the page with its generated parts as the program has them now. */
 export async function withGeneratedParts(page: string): Promise<string> {

@@ -134,17 +134,19 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expectCursorIsBack(stdout)
   })
 
-  /** Types a text at the prompt of login. */
+  /** Types the URL of a service, and then `typed`, at the prompts of login. */
   async function logIn(typed: string) {
     const place = createPlace()
-    const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
+    const login = onTerminal(place, 'login --no-verify')
+    await login.prints('stdout', /Service URL: /)
+    login.stdin.write('http://127.0.0.1:9\r')
     await login.prints('stdout', /API key for/)
     login.stdin.write(typed)
     const { code, stdout } = await login.ended
     return { code, stdout, file: `${place.home}/.config/rushes/config.json` }
   }
 
-  it('login hides the key that is typed', async () => {
+  it('login asks for the URL, and hides the key that is typed', async () => {
     const { code, stdout, file } = await logIn('sk-hidden-7f3a\r')
     expect(code).toBe(0)
     expect(stdout).not.toContain('sk-hidden')

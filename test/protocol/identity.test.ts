@@ -45,11 +45,21 @@ describe('a data: URL', () => {
 
 describe('the stored input', () => {
   it('has a summary for each data: URL in a media parameter, and all other texts whole', () => {
-    const input = { prompt: HELLO, note: 'data:,x', deep: [{ image_urls: 'data:,x' }], n: null }
+    const input = { prompt: HELLO, note: 'data:,x', deep: [{ prompt: 'data:,x', n: [7n] }], n: null }
     expect(withoutData({ ...input, image_urls: ['data:,x', 'https://x', 'data: no comma'] })).toEqual({
       ...input,
       image_urls: [summaryOf('data:,x'), 'https://x', 'data: no comma'],
     })
+  })
+
+  it('has one for each data: URL in a field of an object that its name makes media, and the identity of before', () => {
+    const withUrl = (url: unknown) => ({
+      elements: [
+        { text: HELLO, image_url: url, reference_image_urls: [url, 'https://x'], mask: { voice: url } },
+      ],
+    })
+    expect(withoutData(withUrl(HELLO), ['voice'])).toEqual(withUrl(summaryOf(HELLO)))
+    expect(identityOf('a/b', withUrl(HELLO)).slice(0, 16)).toBe('374e0829d5f45c4d')
   })
 
   it.each([null, 'data:,x', ['data:,x'], 7])('of another type is unchanged: %j', (value) => {

@@ -68,7 +68,12 @@ export const creditsCommands: readonly AdminCommand[] = [
       if (credits === 0) throw usageError('The number of credits is 0; nothing was changed.')
       const account = await admin.addCredits(name, credits)
       if (out.mode.json) out.json(accountJson(account))
-      else out.line(String(account.balance))
+      else
+        out.line(
+          out.stdoutIsTerminal
+            ? `The account ${account.name} has ${account.balance} credits.`
+            : String(account.balance),
+        )
     },
   },
   {

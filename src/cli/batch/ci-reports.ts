@@ -12,7 +12,7 @@ import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../process/io.js'
 import { plural } from '../terminal/format.js'
-import { stepCells } from './plan-text.js'
+import { shownCells } from './plan-text.js'
 
 interface BatchFiles {
   readonly manifest: Manifest
@@ -164,7 +164,7 @@ export function summaryText({ manifest, line, rows }: JobSummary): string {
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
 
 export function planRow(step: PlanStep): SummaryRow {
-  const [action = '', ...others] = stepCells(step)
+  const [action = '', ...others] = shownCells(step)
   const [name = '', file = '', reason = ''] = others
   return [name, action, reason, file]
 }

@@ -1,5 +1,6 @@
 /** Formats a plan and its estimate as rows, lines and JSON. Pure. */
 import { outputsOf } from '../../batch/lock/lock.js'
+import { OPEN } from '../../batch/manifest/outputs.js'
 import { isInPlace, type Plan, type PlanStep, type RowAction } from '../../batch/plan/index.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
@@ -26,6 +27,12 @@ function reasonOf(action: RowAction): string {
 /** Returns action, name, file and reason, in the words of the JSON form. */
 export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] =>
   [action.do, entry.name, file, reasonOf(action)].map(printable)
+
+const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+
+/** Returns the cells for a person: a file whose extension is not known yet has the usual one of its kind. */
+export const shownCells = (step: PlanStep): readonly string[] =>
+  stepCells({ ...step, file: step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind ?? ''] ?? '') })
 
 /** All keys are always present. Unknown values are null. */
 export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({

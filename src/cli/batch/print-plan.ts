@@ -4,7 +4,16 @@ import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
 import { printTable } from '../terminal/table.js'
 import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
-import { estimateJson, leftRunsJson, notesOf, planLine, stepCells, stepJson, sumPlan } from './plan-text.js'
+import {
+  estimateJson,
+  leftRunsJson,
+  notesOf,
+  planLine,
+  shownCells,
+  stepCells,
+  stepJson,
+  sumPlan,
+} from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
 
 export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
@@ -13,7 +22,8 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  await printTable(out, [], selectedSteps(plan).map(stepCells))
+  const cells = out.stdoutIsTerminal ? shownCells : stepCells
+  await printTable(out, [], selectedSteps(plan).map(cells))
   for (const note of notesOf(plan)) out.note(note)
   out.note(planLine(ctx, plan, options.limit.prices))
 }

@@ -10,7 +10,7 @@ import { DEFAULTS } from '../../protocol/defaults.js'
 import { neverWritable } from '../batch/batch-lock.js'
 import { annotate, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
-import { stepCells } from '../batch/plan-text.js'
+import { shownCells } from '../batch/plan-text.js'
 import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
 import { openSteps, printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
@@ -19,7 +19,7 @@ import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
 
-export interface BatchRequest {
+interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
   readonly manifest: string
   readonly flags: BatchFlags
@@ -122,7 +122,7 @@ async function check(ctx: Context, prepared: PreparedBatch): Promise<number> {
   await printPlan(ctx, prepared)
   const missing = openSteps(plan)
   for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
-    const [action, title = '', file, reason] = stepCells(step)
+    const [action, title = '', file, reason] = shownCells(step)
     const message = `${file}: ${action}${reason ? ` (${reason})` : ''}`
     annotate(ctx, { title, message, at: { path: manifest.path, line: step.entry.at.line } })
   }

@@ -3,9 +3,11 @@
  * it.
  */
 import { randomBytes } from 'node:crypto'
+import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
-import { parseApiKey } from '../../client/service-access.js'
+import { parseApiKey, parseBaseUrl } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { raceAbort } from '../../host/abort.js'
 import { readFirstLine } from '../../host/first-line.js'
 import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
@@ -14,7 +16,7 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { emptyStdin, variable } from '../process/io.js'
 import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
-import { MODEL_SETTINGS } from '../settings/required-settings.js'
+import { MODEL_SETTINGS, missingError, NO_BASE_URL } from '../settings/required-settings.js'
 import { KEY_VARIABLES, SETTINGS } from '../settings/table.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
@@ -30,15 +32,16 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   const { out, env, globals } = ctx
   if (globals.local)
     throw usageError('--local needs no API key.', 'Try `rushes run image --local "a red fox"`.')
-  const baseUrl = await ctx.address()
+  const configured = await ctx.findAddress()
+  const baseUrl = configured ?? (await askAddress(ctx))
   const { origin } = new URL(baseUrl)
   const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
-  const offered = verify ? defaultsIn(await checkKey(ctx, ctx.withKey(apiKey), origin)) : {}
+  const offered = verify ? defaultsIn(await checkKey(ctx, ctx.at(baseUrl, apiKey), origin)) : {}
   let models: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
     models = newModels(profile, offered, origin)
     const address: readonly ModelSetting[] =
-      globals.baseUrl === undefined ? [] : [[SETTINGS.baseUrl.key, baseUrl]]
+      configured === undefined || globals.baseUrl !== undefined ? [[SETTINGS.baseUrl.key, baseUrl]] : []
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
     return [...address, ...models].reduce((all, [key, value]) => withValue(all, key, value), withKey)
   })
@@ -54,6 +57,28 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   if (models.length > 0)
     out.note(`Set the service's models: ${models.map(([name, model]) => `${name}=${model}`).join(', ')}.`)
   return EXIT.ok
+}
+
+/** Throws `no_base_url` without a terminal. */
+async function askAddress({ stdin: openStdin, stderr, interrupts, env, out }: Context): Promise<string> {
+  const stdin = openStdin()
+  if (stdin.isTTY !== true || stderr.isTTY !== true || out.mode.json)
+    throw missingError([NO_BASE_URL]).with({
+      hint: 'Give the URL of the service: `rushes login --base-url <url>`.',
+    })
+  stderr.write('Service URL: ')
+  const lines = createInterface({ input: stdin, terminal: false })
+  try {
+    const line = new Promise<string>((resolve) => {
+      lines.once('line', resolve)
+      lines.once('close', () => resolve(''))
+    })
+    const text = (await raceAbort(line, interrupts.first)).trim()
+    SETTINGS.baseUrl.check(text, 'Service URL')
+    return parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+  } finally {
+    lines.close()
+  }
 }
 
 async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin: string): Promise<string> {

@@ -56,8 +56,8 @@ export interface Session extends Settings {
   models(): Promise<KnownModels>
   /** Connects once. */
   connect(options?: ConnectOptions): Promise<Connection>
-  /** Opens the session of the same service with another API key. */
-  withKey(apiKey: string): Context
+  /** Opens the session of this service with this API key. */
+  at(baseUrl: string, apiKey: string): Context
   /** Remaining time in ms that requests are held back after a 429. Returns 0 when they are not held back. */
   rateLimitedForMs(): number
   /** Opens a session of the local service. Undefined in a session of `rushes mcp`, which speaks with one service. */

@@ -20,7 +20,7 @@ import { GRACE_NOTE } from '../terminal/format.js'
 import type { App, Connection } from './context.js'
 
 /** Formats a log entry of the service as one line. */
-export const textOfLogLine = (line: object | string): string =>
+const textOfLogLine = (line: object | string): string =>
   line instanceof Error ? describeError(line) : typeof line === 'string' ? line : JSON.stringify(line)
 
 /** Number of renders at the same time: one per core, at most four, because each render holds a 4K frame in memory. */
@@ -49,7 +49,7 @@ export const openLineEngine = async (app: App, flag: string): Promise<OpenedEngi
 /** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
 const LOCAL_URL = 'http://rushes.invalid'
 
-export interface LocalService extends Required<Omit<Connection, 'client'>> {
+interface LocalService extends Required<Omit<Connection, 'client'>> {
   readonly url: string
   readonly apiKey: string
 }

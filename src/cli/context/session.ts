@@ -112,7 +112,8 @@ export function openSession(app: App, options: SettingsOptions): Context {
     ...settings,
     models: once(() => openModels(app, settings, { lineEngine, connect: connectOnce })),
     connect: connectOnce,
-    withKey: (apiKey) => openSession(app, { ...options, apiKey }),
+    at: (baseUrl, apiKey) =>
+      openSession(app, { ...options, apiKey, globals: { ...options.globals, baseUrl } }),
     rateLimitedForMs: () => limiter?.heldBackMs() ?? 0,
     localSession: () => openSession(app, { ...options, globals: { ...options.globals, local: true } }),
   }

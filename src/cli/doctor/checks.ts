@@ -145,6 +145,10 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
       )
 }
 
+/** What a system answers where a sandbox forbids connections. */
+const FORBIDDEN = ['EPERM', 'EACCES', 'ENETUNREACH']
+const SANDBOX = 'A sandbox may forbid network connections to this process. `--local` needs none.'
+
 /** Sends one request without the key. Any response proves the connection. */
 async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   const { clock, interrupts } = ctx
@@ -156,7 +160,9 @@ async function checkRequest(ctx: Context, url: URL): Promise<Part> {
     response.discard()
   } catch (error) {
     interrupts.first.throwIfAborted()
-    throw error instanceof HttpFailure ? networkError(error, url.host) : error
+    if (!(error instanceof HttpFailure)) throw error
+    const failure = networkError(error, url.host)
+    throw FORBIDDEN.includes(error.code ?? '') ? failure.with({ hint: SANDBOX }) : failure
   }
   return ok(`connected (${Math.round(clock.monotonic() - startedAtMs)} ms)`)
 }

@@ -123,7 +123,7 @@ function flagsAgain(
 }
 
 /** Throws `usage` where `-o -` would write `what` to a terminal or between JSON. `name`: of a file, for the hint. */
-export function checkStdout({ out }: Terminal, what: string, name: string): void {
+function checkStdout({ out }: Terminal, what: string, name: string): void {
   if (out.stdoutIsTerminal)
     throw usageError(
       `-o - would write ${what} to the terminal.`,

@@ -6,7 +6,7 @@ import { orList } from '../flags/values.js'
 import { argumentWords, fullName } from './format-help.js'
 
 /** The model of a `run` line, for hints. */
-export interface NamedModel {
+interface NamedModel {
   readonly name: string
   /** Whether its document is known. */
   readonly isKnown: boolean

@@ -117,7 +117,10 @@ function unionOf(variants: readonly Json[]): Json {
   const object = variants.find(({ type }) => type === 'object')
   if (text !== undefined && object !== undefined && variants.length === 2)
     return { ...text, orObject: object }
-  if (variants.some(({ type }) => type !== first.type)) return {}
+  const areOf = (...types: readonly unknown[]) => variants.every(({ type }) => types.includes(type))
+  const list = variants.find(({ items }) => isObject(items) && items.type === 'string')
+  if (list !== undefined && areOf('string', 'array')) return list
+  if (!areOf(first.type)) return areOf('integer', 'number') ? { type: 'number' } : {}
   const isListed = variants.every((each) => Array.isArray(each.enum))
   return { type: first.type, ...(isListed && { enum: variants.flatMap((each) => listOf(each.enum)) }) }
 }

@@ -7,6 +7,7 @@ import type { RushesError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import { printable, printableJson, withoutControls } from '../../protocol/text.js'
+import { formatBytes } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { type ErrorJson, errorJson } from '../terminal/output.js'
@@ -58,7 +59,13 @@ export async function resultOf(answer: Answer): Promise<CallToolResult> {
       })),
       ...(showsPictures ? await picturesOf(files) : []),
     ],
-    structuredContent: plainJson({ ...structured, warnings, ...(error !== undefined && { error }) }),
+    // Some clients show only this to the agent.
+    structuredContent: plainJson({
+      ...(next.length > 0 && { next }),
+      ...structured,
+      warnings,
+      ...(error !== undefined && { error }),
+    }),
     isError: error !== undefined,
   }
 }
@@ -160,10 +167,15 @@ function nextStep({ job, runs }: { readonly job: Job; readonly runs: readonly Js
   const isSucceeded = run.output !== null
   if (job.isDone && (isSucceeded || run.error !== null || job.errors.length > 0)) return []
   const progress = isSucceeded
-    ? 'succeeded, and its outputs are still downloading'
-    : `is still running (${run.status ?? 'no status yet'})`
+    ? `succeeded, and its outputs are still downloading${amountOfDownload(job)}; call wait_run again`
+    : `is still running (${run.status ?? 'no status yet'}). Call wait_run`
   return [
-    `${run.id} ${progress}. Call wait_run with {"ids":["${run.id}"]} to wait up to 45 s more. Waiting is free. ` +
-      'Do not create it again.',
+    `${run.id} ${progress} with {"ids":["${run.id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
   ]
+}
+
+function amountOfDownload({ downloaded }: Job): string {
+  if (downloaded === undefined) return ''
+  const { receivedBytes, totalBytes } = downloaded
+  return `, ${formatBytes(receivedBytes)}${totalBytes === undefined ? '' : ` of ${formatBytes(totalBytes)}`}`
 }

@@ -1,6 +1,7 @@
 /** `create_image`, `create_video` and `create_model_run`: the command `rushes run`, once for one `request_id`. */
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError } from '../../errors.js'
+import { asRushesError } from '../../host/interrupts.js'
 import type { JournalRun } from '../../journal/index.js'
 import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
@@ -73,13 +74,28 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
 const keyOf = (requestId: string): string => `request_id ${JSON.stringify(requestId)}`
 
 /** Creates the run, or follows the one that the journal has for this request_id. */
-async function payOnce(session: McpSession, command: RunCommand, job: Job): Promise<unknown> {
+async function payOnce(session: McpSession, command: RunCommand, job: Job): Promise<void> {
   const { request, flags, requestId } = command
-  const earlier = await earlierCreate(session, requestId)
-  if (earlier === undefined) return session.commands.run(job.ctx, { ...command, observer: job })
+  const earlier = (await earlierCreate(session, requestId)) ?? (await createHere(session, command, job))
+  if (earlier === undefined) return
   const { model = '', input, media } = await buildRequest(job.ctx, request)
   if (earlier.identity !== identityOf(model, input, undefined, media)) throw otherArguments(keyOf(requestId))
-  return revisit(job.ctx, [idOf(earlier, requestId)], flags, { observer: job })
+  await revisit(job.ctx, [idOf(earlier, requestId)], flags, { observer: job })
+}
+
+/** Creates the run. Returns the create of another server that was sent meanwhile, and left this one no place below a limit. */
+async function createHere(
+  session: McpSession,
+  command: RunCommand,
+  job: Job,
+): Promise<JournalRun | undefined> {
+  await session.commands
+    .run(job.ctx, { ...command, observer: job })
+    .catch((thrown: unknown) => job.errors.unshift(asRushesError(thrown)))
+  if (!job.errors.some(({ code }) => code === 'usage')) return undefined
+  const other = await earlierCreate(session, command.requestId)
+  if (other !== undefined) job.errors.length = 0
+  return other
 }
 
 /** Throws if the journal cannot be read: the run could then be paid twice. */

@@ -178,7 +178,7 @@ const RUN_TOOLS = {
     description:
       'Wait up to 45 s for runs that were created earlier, save their outputs and return the paths. Free: their ' +
       'creates are counted already. Call it again for runs that are still running, and to save the outputs of a finished ' +
-      'run to another path. Without output, a run that a create call still follows is saved where that call said.',
+      'run to another path. Without output, a run is saved to the file that its create named.',
     inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
     annotations: WRITES,
   },

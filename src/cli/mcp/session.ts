@@ -18,6 +18,7 @@ import type { RequestOptions } from '../runs/request.js'
 import type { FilterOptions } from '../runs/run-selection.js'
 import { GRACE_NOTE } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 
 /** Maximum duration of a call. Clients time out after 60 s. */
 const MAX_WAIT_MS = 45_000
@@ -85,6 +86,8 @@ export class Job implements Observer {
   readonly warnings: string[] = []
   /** The run that it creates or follows, once that exists. */
   run: Run | undefined
+  /** How much of its outputs is downloaded. */
+  downloaded: TransferProgress | undefined
   isDone = false
   /** Resolves when its run is known, or when the job is done. */
   readonly known: Promise<void>
@@ -137,6 +140,10 @@ export class Job implements Observer {
       this.run = event.run
       this.#setKnown()
     }
+  }
+
+  transfer(amount: TransferProgress): void {
+    this.downloaded = amount
   }
 
   /** Ends it soon, and prints how to resume the run that continues. A create without an answer has 10 s, once. */

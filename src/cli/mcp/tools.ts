@@ -14,13 +14,15 @@ export async function waitRuns(session: McpSession, call: Call): Promise<Answer>
   const { ctx, options } = session
   const { output, overwrite } = call.args
   const { ids } = await selectNamed(ctx, call.args.ids as readonly string[])
-  const place = outputIn(options, output)
-  if (ids.length > 1 && !/[\\/]$/.test(place) && !place.includes('{id}'))
+  const named = outputIn(options, output)
+  if (ids.length > 1 && !/[\\/]$/.test(named) && !named.includes('{id}'))
     throw usageError(
       `output: ${output} names one file, but ${ids.length} runs were given.`,
       'Use a folder ("assets/") or {id} in the file name ("assets/{id}.{ext}").',
     )
+  const outputOf = output === undefined ? await outputsOfCreates(session) : () => undefined
   const jobs = ids.map((id) => {
+    const place = outputOf(id) ?? named
     const active = [...session.jobs].find(({ run, isStopped }) => run?.id === id && !isStopped)
     if (active !== undefined && output === undefined) return active
     return session.join(
@@ -35,6 +37,21 @@ export async function waitRuns(session: McpSession, call: Call): Promise<Answer>
   })
   await session.wait(jobs, call)
   return runsAnswer(jobs)
+}
+
+/** Returns a function that finds the path of a run's create, unless it is outside the folder of this server. */
+async function outputsOfCreates({ ctx, options }: McpSession): Promise<(id: string) => string | undefined> {
+  const journal = await ctx.openJournal()
+  const address = await ctx.findAddress()
+  return (id) => {
+    const run = address === undefined ? undefined : journal?.tryRead(() => journal.find(address, id))
+    if (run?.output === undefined) return undefined
+    try {
+      return outputIn(options, run.output)
+    } catch {
+      return undefined
+    }
+  }
 }
 
 /** Sends one request to cancel for each run. */

@@ -6,6 +6,7 @@ import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 import { InOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
 import { resumeCommand } from './resume.js'
 import { RunsView } from './runs-view.js'
@@ -17,6 +18,8 @@ export interface Observer {
   readonly policy: Policy
   /** Called with each event, before it is printed. */
   see(event: RunEvent): void
+  /** Called for every chunk of the outputs. */
+  transfer(amount: TransferProgress): void
 }
 
 /** What every command of this process tells the engine. */
@@ -107,7 +110,7 @@ class Downloads {
 
   static async open(
     ctx: Context,
-    { connection, delivery }: CarryOutOptions,
+    { connection, delivery, observer }: CarryOutOptions,
     session: RunsSession,
     { progress }: RunsView,
   ): Promise<Downloads> {
@@ -128,7 +131,10 @@ class Downloads {
         mayReplace: () => overwrite,
         namesFor: async (urls, from) =>
           namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
-        onProgress: (transfer) => progress.transfer(id, transfer),
+        onProgress(transfer) {
+          progress.transfer(id, transfer)
+          observer?.transfer(transfer)
+        },
       })
       const { files, warnings } = delivered
       if (!sidecar || session.interrupts.first.aborted) return delivered

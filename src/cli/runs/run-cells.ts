@@ -96,7 +96,7 @@ function valueText(value: unknown): string {
   if (typeof value === 'string') return value
   if (isObject(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number')
     return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
-  // A file inside of an object is stored as it was sent.
+  // Older rows have the files inside of objects as they were sent.
   return writeJson(value).replace(/"(data:[^"]+)"/gi, (written, url: string) => {
     const summary = summaryOf(url)
     return summary === undefined ? written : `"${valueText(summary)}"`

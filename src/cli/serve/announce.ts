@@ -25,7 +25,7 @@ interface ConsoleAnnouncement {
   readonly console: ConsoleStart | undefined
 }
 
-export interface Announcement extends ConsoleAnnouncement {
+interface Announcement extends ConsoleAnnouncement {
   readonly host: string
   readonly role: NodeRole
   readonly data: string

@@ -11,7 +11,7 @@ import { describeError, describeReason } from '../../host/system-error.js'
 import { type Env, variable } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
 
-export interface KeySources {
+interface KeySources {
   readonly env: Env
   /** Value of `apiKeyCommand` in the config file. */
   readonly fileCommand: string | undefined

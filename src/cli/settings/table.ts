@@ -19,7 +19,7 @@ import { type RawProfile, settingOf } from './config-file.js'
  */
 export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
-export interface SettingRow {
+interface SettingRow {
   readonly about: string
   readonly environment?: string
   /** Key in a profile of the config file. */

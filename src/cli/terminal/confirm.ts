@@ -4,7 +4,7 @@ import { raceAbort } from '../../host/abort.js'
 import { printable } from '../../protocol/text.js'
 import type { Terminal } from './output.js'
 
-export type Confirmation = 'yes' | 'no' | 'not asked'
+type Confirmation = 'yes' | 'no' | 'not asked'
 
 /**
  * Asks one question. Only `y` and `yes` mean yes; the end of the input means no. Does not ask without a terminal on

@@ -10,7 +10,7 @@ import type { Io, OutputStream } from '../process/io.js'
 import { wrapWords } from './format.js'
 import type { Style } from './style.js'
 
-export interface OutputMode {
+interface OutputMode {
   readonly json: boolean
   readonly quiet: boolean
   readonly debug: boolean
@@ -44,7 +44,7 @@ export interface Terminal extends Io {
   readonly interrupts: Interrupts
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly mode: OutputMode

@@ -81,6 +81,16 @@ describe('a published property', () => {
       { type: 'string', enum: ['a', 'b', 'c'] },
     ],
     [
+      'is a number as an integer or a number',
+      { anyOf: [{ type: 'integer' }, { type: 'number' }] },
+      { type: 'number' },
+    ],
+    [
+      'is a list as a text or a list of texts',
+      { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, maxItems: 3 }] },
+      { type: 'array', items: { type: 'string' }, maxItems: 3 },
+    ],
+    [
       'is only for --input with types that have nothing in common',
       { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
       {},

@@ -105,6 +105,12 @@ describe('a result', () => {
     const clean = 'a[31mb\nc\td\\u0085'
     const result = await resultOf({ next: [text], structured: { deep: [{ text }], n: 1, no: null } })
     expect(result.content).toMatchObject([{ type: 'text', text: expect.stringContaining(`${clean}\n{`) }])
-    expect(result.structuredContent).toEqual({ deep: [{ text: clean }], n: 1, no: null, warnings: [] })
+    expect(result.structuredContent).toEqual({
+      next: [clean],
+      deep: [{ text: clean }],
+      n: 1,
+      no: null,
+      warnings: [],
+    })
   })
 })

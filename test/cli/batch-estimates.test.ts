@@ -159,24 +159,6 @@ describe('--max-cost', () => {
     ])
     expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: 1 credit$/m)
   })
-
-  it('writes the plan to the report and the job summary before it refuses', async () => {
-    const { run, folder } = await createBatch([FOX, HEN])
-    const [report, summaryPath] = [join(folder, 'report.json'), join(folder, 'summary.md')]
-    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
-    const refused = await run(['--max-cost', '0.2', '--report', report], { env })
-    expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(readFileSync(summaryPath, 'utf8')).toMatch(
-      /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| fox \| create \|/,
-    )
-    const { runs, summary } = JSON.parse(readFileSync(report, 'utf8'))
-    expect([...runs.map(({ action }: { action: string }) => action), summary.estimate]).toEqual([
-      'create',
-      'create',
-      0.3,
-    ])
-    expect(await run(['--max-cost', '0.2', '--json'])).toMatchObject({ code: 2, stdout: '' })
-  })
 })
 
 describe('labels', () => {

@@ -3,6 +3,7 @@ import type { Journal, JournalRun } from '../../journal/index.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import type { DownloadedFile } from '../../protocol/media.js'
+import { isSentImage } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -94,13 +95,13 @@ function inputRows(input: unknown): readonly Detail[] {
 
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value
-  if (isObject(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number')
-    return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
-  // Older rows have the files inside of objects as they were sent.
-  return writeJson(value).replace(/"(data:[^"]+)"/gi, (written, url: string) => {
-    const summary = summaryOf(url)
-    return summary === undefined ? written : `"${valueText(summary)}"`
-  })
+  if (isSentImage(value)) return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
+  const replace = (each: unknown): unknown => {
+    // Inside of an object, the journal has a file as it was sent if the name of its field does not say so.
+    const file = typeof each === 'string' ? summaryOf(each) : each
+    return isSentImage(file) ? valueText(file) : each
+  }
+  return writeJson(value, { replace })
 }
 
 function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): string {

@@ -101,19 +101,6 @@ describe('a row that was edited while its create is in flight', () => {
   })
 })
 
-it('a bug while a batch runs ends it when what was begun is done and in the lock file', async () => {
-  const { run, created, lock, working } = await start([row('a', 'A'), row('b', 'B', 'a')])
-  let isBroken = false
-  const onStderr = (text: string) => {
-    if (isBroken || !/a \(run_\w+\): succeeded/.test(text)) return
-    isBroken = true
-    throw new TypeError('a bug')
-  }
-  expect((await run([], { onStderr })).code).toBe(1)
-  expect([Object.keys(lock()), working()]).toEqual([['a'], undefined])
-  expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
-})
-
 it('a batch removes the part of a download that it left when it was killed, and not one of another command', async () => {
   const { run, write, lockPath, path } = await start([row('a', 'A')])
   await run()

@@ -1,5 +1,5 @@
 /** `rushes batch` with rows that use other rows, and with runs of several outputs: what is created again, sent, downloaded and replaced. */
-import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
@@ -57,27 +57,6 @@ describe('rows that use other rows', () => {
     expect(stderr).toBe('')
   })
 
-  it('stay up to date when a row gets another name', async () => {
-    const { run, created, write, lock, path } = await createFamily()
-    await run()
-    created()
-    write([
-      CLIP,
-      { ...RUN, image_urls: ['row:character'] },
-      { ...SIT, image_urls: ['row:character'] },
-      { ...SHEET, name: 'character', output: 'sheet.png' },
-    ])
-    const { code, stderr } = await run()
-    expect(code).toBe(0)
-    expect(stderr).toContain('"sheet" was renamed to "character"')
-    expect(created()).toEqual([])
-    expect(Object.keys(lock())).toEqual(['character', 'clip', 'run', 'sit'])
-    // A file in the place of the row is the same input too.
-    copyFileSync(path('sheet.png'), path('reference.png'))
-    write([CLIP, { ...RUN, image_urls: ['reference.png'] }, SIT, SHEET])
-    expect((await run()).stderr).toMatch(/4 runs: 4 up to date/)
-  })
-
   it('--only selects what they need as well, and --force creates only what was selected', async () => {
     const { run, created } = await createFamily()
     expect((await run(['--only', 'run', '--max-runs', '1'])).stderr).toContain('would create 2 runs')
@@ -90,19 +69,6 @@ describe('rows that use other rows', () => {
     expect(created()).toEqual([SHEET.prompt])
     await run(['--force'])
     expect(created()).toHaveLength(4)
-  })
-
-  it('uses a file that is downloaded or moved in the same batch', async () => {
-    const { run, created, path, write } = await createFamily([SHEET])
-    await run()
-    rmSync(path('sheet.png'))
-    write([SHEET, RUN])
-    created()
-    expect((await run()).stderr).toMatch(/2 runs: 1 created, 1 downloaded/)
-    expect(created()).toEqual([RUN.prompt])
-    write([{ ...SHEET, output: 'moved/sheet.png' }, RUN, SIT])
-    expect((await run()).stderr).toMatch(/3 runs: 1 created, 1 moved, 1 up to date/)
-    expect(created()).toEqual([SIT.prompt])
   })
 
   it('each output of a run can be used', async () => {
@@ -328,26 +294,6 @@ describe('a file that changes while its run renders', () => {
     expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])
     expect(textOf(family, 'sheet-3.png')).toBe('mine')
   })
-
-  it('may be a further output: only its result lies beside it', async () => {
-    const family = await createFamily([SHEET], { outputs: 2 })
-    await family.run()
-    family.write([RED])
-    const { code, stdout } = await family.run(['--json'], { fetch: editing(family, 'sheet-2.png') })
-    expect(code).toBe(12)
-    expect(objects(stdout)[0]).toMatchObject({
-      result: 'failed',
-      file: 'sheet.png',
-      error: { code: 'download_failed' },
-    })
-    expect(family.pictures()).toEqual(['sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
-    expect(textOf(family, 'sheet-2.png')).toBe('sheet-2.png by hand')
-    expect(family.lock().sheet.outputs).toMatchObject([{ file: 'sheet-2-2.png' }])
-    rmSync(family.path('sheet-2.png'))
-    family.created()
-    expect((await family.run()).code).toBe(0)
-    expect([family.created(), family.pictures()]).toEqual([[], ['sheet-2.png', 'sheet.png']])
-  })
 })
 
 describe('the names of further outputs', () => {
@@ -495,17 +441,4 @@ describe('a batch that is killed between two outputs', () => {
       expect((await run(['--check'])).code).toBe(0)
     },
   )
-
-  it('knows its files after the row was changed, too', async () => {
-    const { run, created, write, path } = await killed([1])
-    write([{ ...SHEET, prompt: 'another sheet' }])
-    const { code, stderr } = await run()
-    // The file of the run that nobody waits for is in the way.
-    expect([code, created()]).toEqual([12, ['another sheet']])
-    expect(stderr).toMatch(
-      /warning: sheet: run_\w+ has not been downloaded, and the manifest has changed since/,
-    )
-    expect([(await run(['--overwrite'])).code, created()]).toEqual([0, []])
-    expect(existsSync(path('sheet-2.png'))).toBe(true)
-  })
 })

@@ -7,7 +7,6 @@ import {
   readFileSync,
   renameSync,
   rmdirSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -398,24 +397,6 @@ describe('a signal', () => {
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.created()).toHaveLength(12)
   })
-
-  it('during the download of a row leaves the row unfinished, and says how to continue', async () => {
-    const batch = await createFamily([FOX])
-    const interrupts = createInterrupts()
-    const fetch: Fetch = async (request) => {
-      if (!request.url.pathname.startsWith('/outputs')) return batch.service.counting(request)
-      interrupts.interrupt('SIGINT')
-      request.signal?.throwIfAborted()
-      throw new Error('the download goes on')
-    }
-    const { code, stderr } = await batch.run([], { fetch, interrupts })
-    expect(code).toBe(130)
-    expect(stderr).toContain('rushes batch')
-    expect(stderr).toContain('1 run: 1 still running')
-    expect(stderr).not.toContain('failed')
-    expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.created()).toEqual([FOX.prompt])
-  })
 })
 
 describe('an account that refuses in the middle', () => {
@@ -599,31 +580,6 @@ describe('a run whose row was changed before it ended', () => {
     expect((await run()).stderr).not.toContain('warning')
   })
 
-  it('continues when the row is changed back, whatever happened to its file meanwhile', async () => {
-    const family = await createFamily([SHEET])
-    const { run, write, created, lock, path, editLock, editJournal, flights } = family
-    await run()
-    const before = lock().sheet
-    write([CHANGED])
-    await run()
-    const id: string = lock().sheet.run
-    editLock((runs) => {
-      runs.sheet = before
-    })
-    editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
-    rmSync(path('sheet.png'))
-    created()
-    write([SHEET])
-    const { code, stderr } = await run()
-    expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} has not been downloaded`)])
-    expect(existsSync(path('sheet.png'))).toBe(true)
-    expect(flights().sheet?.id).toBe(id)
-    expect((await run()).stderr).toMatch(/1 run: 1 up to date/)
-    write([CHANGED])
-    expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
-    expect([created(), lock().sheet.run]).toEqual([[], id])
-  })
-
   it('appears when its row leaves the manifest, and stays in the lock file', async () => {
     const { run, write, pending, lock, render, created } = await createPending()
     write([{ ...RUN, image_urls: [] }])
@@ -636,25 +592,6 @@ describe('a run whose row was changed before it ended', () => {
     write([SHEET])
     expect((await run()).code).toBe(0)
     expect([created(), lock().sheet.run]).toEqual([[], pending])
-  })
-
-  it('appears when a row that it uses is created again', async () => {
-    const { run, write, created, lock, editLock, editJournal, path } = await createFamily([SHEET, RUN])
-    await run()
-    const id: string = lock().run.run
-    editLock((runs) => {
-      delete runs.run
-    })
-    editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
-    rmSync(path('run.png'))
-    created()
-    write([{ ...SHEET, prompt: `${SHEET.prompt}!` }, RUN])
-    expect((await run(['--dry-run'])).stderr).toContain(
-      `${id} has not been downloaded, and files that it uses are still to come. This batch does not wait for it unless they have the same bytes as before.`,
-    )
-    // They do.
-    expect((await run()).code).toBe(0)
-    expect([created(), lock().run.run]).toEqual([[`${SHEET.prompt}!`], id])
   })
 
   it('appears with its key when its create has an unknown outcome', async () => {

@@ -152,23 +152,6 @@ describe('rushes cancel', () => {
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET'])
   })
 
-  it.each([
-    [307, 'POST'],
-    [303, 'GET'],
-  ])('follows a redirect of the same origin (%i)', async (status, method) => {
-    const service = await createQueue()
-    const [id = ''] = await created(service)
-    const { fetch, requests } = scripted(
-      { status, headers: { location: '/moved' } },
-      { status: 200, body: { id, status: 'canceled' } },
-    )
-    expect(await service.run(['cancel', id], { fetch })).toMatchObject({ code: 0 })
-    expect(requests.map(({ method: each, url }) => `${each} ${url.pathname}`)).toEqual([
-      `POST /api/v1/runs/${id}/cancel`,
-      `${method} /moved`,
-    ])
-  })
-
   it('cancels nothing if one of the runs was created elsewhere', async () => {
     const service = await createQueue()
     const [id = ''] = await created(service)

@@ -34,18 +34,6 @@ describe.each([
     expect(rowsOf(service.home)[0]?.elapsedMs).toBeLessThan(60_000)
   })
 
-  it('does not move a timeout', async () => {
-    const service = await createCliService({ rendering: false })
-    const before = service.clock.monotonic()
-    const { code, stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '90s'], {
-      fetch: jumpingAt(2, service, byMs),
-    })
-    expect(code).toBe(11)
-    expect(service.clock.monotonic() - before).toBeGreaterThanOrEqual(90_000)
-    expect(service.clock.monotonic() - before).toBeLessThan(100_000)
-    expect(stderr).toMatch(/still waiting for 1 of 1 run \(queued, 1 min 0\d s\)/)
-  })
-
   it('leaves the journal its order: the last run is the one created last', async () => {
     const service = await createCliService()
     await service.run(['run', 'image', 'before', '--no-wait'])

@@ -21,12 +21,3 @@ it.each(['bash', 'zsh', 'fish'])('the script of %s has each command, flag and fi
   })
   expect(missing).toEqual([])
 })
-
-it('prints no word that a shell would change', async () => {
-  for (const command of await everyCommand()) {
-    const options = command.createHelp().visibleOptions(command)
-    const words = options.flatMap(({ long, argChoices }) => [long ?? '', ...(argChoices ?? [])])
-    expect(options.filter(({ description }) => description.includes('\\'))).toEqual([])
-    expect([command.name(), ...words].filter((word) => !/^[\w.:/-]+$/.test(word))).toEqual([])
-  }
-})

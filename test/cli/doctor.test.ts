@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
@@ -145,25 +145,6 @@ describe('doctor', () => {
     writeFileSync(join(state, 'journal.db'), 'no database at all'.repeat(500))
     expect(await examined(service)).toMatchObject({ code: 8, statuses: { journal: 'failed' } })
     expect(readdirSync(state).filter((name) => name.includes('damaged'))).toEqual([])
-  })
-
-  it('a journal that another process has locked could not be checked, and is not called damaged', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', 'a fox'])
-    const path = join(service.home, 'state', 'journal.db')
-    // A copy, because this process still has the file open until its garbage is collected.
-    copyFileSync(path, `${path}.copy`)
-    for (const name of ['-wal', '-shm']) rmSync(`${path}${name}`, { force: true })
-    renameSync(`${path}.copy`, path)
-    const database = new Database(path)
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-    const { code, statuses, lines } = await examined(service)
-    database.close()
-    expect({ code, statuses }).toMatchObject({ code: 0, statuses: { journal: 'warning' } })
-    expect(lines.find(({ check }) => check === 'journal')).toMatchObject({
-      message: expect.stringMatching(/^could not be checked: \S+journal\.db: locked by another process$/),
-      advice: 'Run `rushes doctor` again when the other process has ended.',
-    })
   })
 
   it('refuses a journal of a newer format', async () => {

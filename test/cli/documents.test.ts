@@ -106,7 +106,6 @@ describe('a batch', () => {
   })
 
   it.each([
-    ['without an address', { RUSHES_BASE_URL: '' }],
     ['without a key', { RUSHES_API_KEY: '' }],
     ['with --local', { RUSHES_LOCAL: '1' }],
   ])('asks nothing %s', async (_, env) => {
@@ -199,30 +198,6 @@ describe('an MCP server', () => {
     await add(service, STILL, UPSCALE)
     return { service, mcp: await openMcp(service) }
   }
-
-  it('lists the known models with their prices, and one with its parameters', async () => {
-    const { mcp } = await open()
-    const { structured } = await mcp.call('list_models')
-    const find = (name: string) =>
-      structured.models.find((model: { readonly name: string }) => model.name === name)
-    expect(find('acme/upscale')).toEqual({
-      ...{ name: 'acme/upscale', kind: 'image', source: 'added', default: false },
-      ...{ price: null, price_source: null, currency: null },
-    })
-    const steps = { maximum: 50 }
-    expect(find('rushes/preview-image')).toMatchObject({
-      ...{ price: STILL.price, default: true, input: { properties: { steps } } },
-    })
-    const one = await mcp.call('list_models', { model: 'acme/upscale' })
-    expect(one.structured.model).toMatchObject({
-      name: 'acme/upscale',
-      input: { required: ['image_urls', 'factor'] },
-    })
-    const none = await mcp.call('list_models', { model: 'acme/upscael' })
-    expect(none.structured.error.message).toEqual(
-      expect.stringContaining('Unknown model "acme/upscael". Did you mean "acme/upscale"?'),
-    )
-  })
 
   it('sends values of the document, and images of a folder to any model that takes them', async () => {
     const { service, mcp } = await open()

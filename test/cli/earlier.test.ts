@@ -187,19 +187,6 @@ describe('--last of status, download and show', () => {
 })
 
 describe('download', () => {
-  it('fetches the outputs of a finished run, again and elsewhere', async () => {
-    const service = await createCliService()
-    const folder = temporaryFolder()
-    await service.run(RUN)
-    const id = rowsOf(service.home)[0]?.id ?? ''
-    const { code, stdout } = await service.run(['download', id, '-o', `${folder}/`])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/${id}.png\n` })
-    expect(readFileSync(stdout.trim())).toEqual(ONE_PIXEL_PNG)
-    expect((await service.run(['download', id, '-o', `${folder}/{kind}.{ext}`])).stdout).toBe(
-      `${folder}/image.png\n`,
-    )
-  })
-
   it('has nothing to do where the file of that run is still there, and does it again where it is another', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')

@@ -3,7 +3,7 @@ import { stopReasons } from '../../src/cli/batch/run-batch.js'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
+import { runCli, SET, scripted, withoutList } from '../support/cli.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -184,25 +184,6 @@ describe('a signal', () => {
     expect(stderr).toContain(`${created} of 9 runs were created and are paid for.\n`)
     expect(stderr).toContain(
       `Resume with \`rushes wait ${ids.join(' ')}\`. Stop them with \`rushes cancel ${ids.join(' ')}\`. To create the other ${9 - created}, run the same command with \`-n ${9 - created}\`.\n`,
-    )
-  })
-
-  it('brings a few lines, however many runs there are', async () => {
-    const interrupts = createInterrupts()
-    let requests = 0
-    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--quiet'], {
-      env: SET,
-      interrupts,
-      fetch: withoutList(async ({ method }) => {
-        requests++
-        if (requests === 20) interrupts.interrupt('SIGINT')
-        const body = method === 'POST' ? { id: `run_${requests}` } : { status: 'going' }
-        return scriptedList({ status: method === 'POST' ? 201 : 200, body }).fetch({} as never)
-      }),
-    })
-    expect(code).toBe(130)
-    expect(stderr).toMatch(
-      /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. Stop them with `rushes cancel --all`\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
     )
   })
 

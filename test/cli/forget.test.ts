@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { RunEstimate } from '../../src/journal/rows.js'
-import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -118,17 +118,6 @@ describe('a row that may cost money', () => {
     const ran = await runCli(['forget', key, '--json'], { home, stdin: 'y\n', tty: TERMINAL })
     expect(ran.code).toBe(2)
     expect(rowsOf(home)).toHaveLength(1)
-  })
-
-  it('goes without a question once the service no longer has the run', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', 'a fox', '--no-wait'])
-    const id = rowsOf(service.home)[0]?.id ?? ''
-    expect((await service.run(['forget', id])).code).toBe(2)
-    const { fetch } = scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'no' } } })
-    await service.run(['status', id], { fetch })
-    expect((await service.run(['forget', id])).code).toBe(0)
-    expect(rowsOf(service.home)).toEqual([])
   })
 })
 

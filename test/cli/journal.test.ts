@@ -73,25 +73,6 @@ describe('a run that goes well', () => {
       Array.from({ length: 3 }, () => ['running', 'queued', 'studio']),
     )
   })
-
-  it('keeps of a picture what identifies it, and not its bytes', async () => {
-    const service = await createCliService()
-    const path = join(temporaryFolder(), 'reference.png')
-    writeFileSync(path, ONE_PIXEL_PNG)
-    await service.run([...RUN, '-i', path])
-    expect(rowsOf(service.home)[0]?.input).toEqual({
-      prompt: 'a fox',
-      seed: expect.any(Number),
-      image_urls: [
-        {
-          sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
-          bytes: ONE_PIXEL_PNG.byteLength,
-          content_type: 'image/png',
-        },
-      ],
-    })
-    expect(stateBytes(service.home).includes(ONE_PIXEL_PNG.toString('base64'))).toBe(false)
-  })
 })
 
 describe('a create that was certainly not accepted leaves no row', () => {
@@ -142,43 +123,6 @@ describe('a create whose outcome is unknown', () => {
       },
     ])
     expect(stderr).toContain(`rushes forget '${rows[0]?.key}'`)
-  })
-
-  it('keeps the whole response of a run that was accepted without an id', async () => {
-    const body = { accepted: true, ticket: { uuid: 'x1' } }
-    const { code, stderr, rows } = await runAgainst(answering(201, body))
-    expect(code).toBe(13)
-    expect(stderr).toContain('"uuid":"x1"')
-    expect(rows).toMatchObject([{ answer: { status: 201, text: JSON.stringify(body) } }])
-  })
-
-  it('keeps the response whose run id contains the API key: the id is not written anywhere, and the run is not lost', async () => {
-    const home = temporaryFolder()
-    const secret = 'rk_very_secret_key'
-    for (const id of [secret, `run-${secret}-1`]) {
-      const { fetch, requests } = scripted({ status: 201, body: { id, status: 'queued' } })
-      const env = { ...SET, RUSHES_API_KEY: secret }
-      const { code, stdout, stderr } = await runCli(RUN, { fetch, home, env })
-      expect({ code, stdout, requests: requests.length }).toEqual({ code: 13, stdout: '', requests: 1 })
-      expect(stderr).toContain(`"id":"${id.replace(secret, '[API key]')}"`)
-      expect(stderr).not.toContain(secret)
-    }
-    expect(rowsOf(home)).toMatchObject([{ phase: 'unconfirmed' }, { phase: 'unconfirmed' }])
-    expect(stateBytes(home).includes(secret)).toBe(false)
-  })
-
-  it('takes a key that the service shows back out of what it keeps and says', async () => {
-    const home = temporaryFolder()
-    const secret = 'rk_very_secret_key'
-    const { fetch } = scripted({ status: 500, body: { error: { message: `bad header: Bearer ${secret}` } } })
-    const { stdout, stderr } = await runCli([...RUN, '--debug'], {
-      fetch,
-      home,
-      env: { ...SET, RUSHES_API_KEY: secret },
-    })
-    expect(`${stdout}${stderr}`).not.toContain(secret)
-    expect(stderr).toContain('Bearer [API key]')
-    expect(stateBytes(home).includes(secret)).toBe(false)
   })
 
   it('ends at a second signal while the response is awaited', async () => {

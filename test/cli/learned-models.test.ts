@@ -162,14 +162,6 @@ describe('an added model', () => {
     expect(inputs()).toEqual([{ prompt: 'a fox', steps: 99 }])
     expect((await run(['models'])).stdout).not.toContain('acme/still-2')
   })
-
-  it('enters only once from one file', async () => {
-    const { run } = openHome()
-    const documents = [STILL, { ...STILL, name: 'acme/own' }]
-    expect(
-      (await run(['models', 'add', '-'], { stdin: JSON.stringify([...documents, STILL]) })).stderr,
-    ).toContain('standard input: document 3: "acme/still-2" occurs twice in the file')
-  })
 })
 
 it('the help of a model that is not known says so', async () => {

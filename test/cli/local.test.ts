@@ -7,22 +7,6 @@ import { runCli } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
-it('creates, renders and downloads a run, and lists it with the address "local"', async () => {
-  const home = temporaryFolder()
-  const engine = createInstantEngine()
-  const made = await runCli(['run', 'image', '--local', 'a fox', '-o', join(home, 'fox.png'), '--json'], {
-    home,
-    engine,
-  })
-  expect(made).toMatchObject({ code: 0, stderr: '' })
-  expect(engine.jobs.map(({ input }) => input.prompt)).toEqual(['a fox'])
-  expect(readFileSync(join(home, 'fox.png'))).toEqual(ONE_PIXEL_PNG)
-  const { id } = JSON.parse(made.stdout)
-
-  const listed = await runCli(['list', '--json'], { home })
-  expect(JSON.parse(listed.stdout)).toMatchObject({ id, status: 'succeeded', address: 'local' })
-})
-
 it('leaves runs of --no-wait in the queue, also while it renders another one, until a command waits for them', async () => {
   const home = temporaryFolder()
   const engine = createInstantEngine()

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import type { Fetch } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { type CliService, createCliService, runCli } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
@@ -67,18 +67,6 @@ describe('run', () => {
     expect(rowsOf(service.home).map(({ phase }) => phase)).toEqual(['running', 'succeeded'])
   })
 
-  it('counts a create whose outcome is unknown, and none that was refused', async () => {
-    const service = await createLimited({ maxCostPerDay: 2 })
-    expect((await service.run(FOX, { env: { RUSHES_API_KEY: 'rk_no_such_key' } })).code).toBe(4)
-    const lost: Fetch = async () => {
-      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
-    }
-    expect((await service.run(FOX, { fetch: lost })).code).toBe(13)
-    expect((await service.run(FOX)).stderr).toContain('that of the last 24 hours 2 USD')
-    // The one with the wrong key.
-    expect(creates(service)).toBe(1)
-  })
-
   it('needs a price, and a journal that can be written', async () => {
     const service = await createLimited()
     const unpriced = await service.run([...FOX, '--model', 'acme/x'])
@@ -126,20 +114,6 @@ describe('batch', () => {
     expect((await run()).code).toBe(0)
     // What is up to date costs nothing.
     expect((await run()).code).toBe(0)
-  })
-
-  it('stops its creates when another command takes the rest, and follows the runs that exist', async () => {
-    const { service, write, run } = await createBatch()
-    write('a fox', 'a hen')
-    const stopped = await run(withOther(service, 'a fox'))
-    expect(stopped.code).toBe(10)
-    expect(stopped.stdout).toMatch(/fox\.png\n$/)
-    expect(stopped.stderr).toMatch(
-      /hen \(line 1\): .*but maxCostPerDay allows 5 USD: its create was not sent\./,
-    )
-    service.clock.jump(86_400_000)
-    expect((await run()).code).toBe(0)
-    expect(creates(service)).toBe(3)
   })
 })
 

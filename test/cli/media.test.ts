@@ -182,23 +182,3 @@ runs:
   expect(sent()).toHaveLength(4)
   expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))
 })
-
-it('names each of them that a manifest cannot send, with its line', async () => {
-  const { run, file, server } = await createPlace()
-  writeFileSync(
-    file('shots.yaml'),
-    `- { name: film, model: acme/film, prompt: x, image_urls: [a.png],
-    end_image_url: "row:ende",
-    mask_url: notes.txt,
-    elements: [{ image_url: "row:film" }] }
-`,
-  )
-  const { code, stderr } = await run('batch', file('shots.yaml'), '--local')
-  expect(code).toBe(2)
-  expect(stderr).toContain(':2: end_image_url: "row:ende": the manifest has no run named "ende"')
-  expect(stderr).toContain(
-    ':4: elements (entry 1) of acme/film has the field "image_url", which takes an http(s) or data: URL',
-  )
-  expect(stderr).toContain(':3: mask_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image')
-  expect(server.requests).toEqual([])
-})

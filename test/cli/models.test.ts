@@ -250,19 +250,6 @@ describe('the list of a service', () => {
     expect((await run([...LINE, '--steps', '3'], { fetch })).stderr).toBe('')
   })
 
-  it('counts as absent when its file is damaged', async () => {
-    const { run, home } = await homeWith()
-    const { asked, fetch } = serviceWith([STILL])
-    const refresh = () => run([...LINE, '--steps', '3'], { fetch })
-    await refresh()
-    const folder = join(home, 'state', 'models')
-    for (const text of ['', '{"address":1}\n']) {
-      for (const name of readdirSync(folder)) writeFileSync(join(folder, name), text)
-      expect((await refresh()).code).toBe(0)
-    }
-    expect(asked).toHaveLength(3)
-  })
-
   it('stays unrequested when the key cannot be read, and the command of the key runs once', async () => {
     const { run, home } = await homeWith()
     const env = { ...SET, RUSHES_API_KEY: '', RUSHES_API_KEY_COMMAND: `echo x >> "${home}/log"; exit 1` }

@@ -130,16 +130,4 @@ describe('a file', () => {
     }
     expect(asked).toEqual([])
   })
-
-  it('names the run of a reference image', async () => {
-    const service = await createCliService()
-    const path = join(temporaryFolder(), 'fox.png')
-    await service.run(['run', 'image', 'a fox', '-o', path])
-    const [{ id = '' } = {}] = rowsOf(service.home)
-    for (const name of [path, id.slice(0, -4)])
-      expect(await service.run(['run', 'image', 'at night', '-i', `run:${name}`])).toMatchObject({ code: 0 })
-    expect((await service.run(['run', 'image', 'x', '-i', 'run:nope.png'])).stderr).toContain(
-      'run:nope.png: this run was not created on this machine.',
-    )
-  })
 })

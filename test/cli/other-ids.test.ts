@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { createCliService, runCli, SET } from '../support/cli.js'
+import { runCli, SET } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createFamily } from '../support/family.js'
 import { rowsOf } from '../support/journal.js'
@@ -125,22 +125,4 @@ describe('one id for several creates', () => {
     expect((await family.run(['--only', 'a', '--only', 'b'], { fetch })).code).toBe(13)
     expect([seen.creates, family.pictures()]).toEqual([creates, ['a.png']])
   })
-})
-
-it('a batch takes no picture of another run, and follows its own when it is run again', async () => {
-  const family = await createFamily([{ name: 'a', prompt: 'A' }])
-  const service = await createCliService()
-  const other = (await service.run(['run', 'image', 'a hen', '--no-wait'])).stdout.trim()
-  const fetch: Fetch = async (request) => {
-    if (request.method === 'POST' || !request.url.pathname.includes('/runs/'))
-      return family.service.counting(request)
-    return responseOf({
-      status: 200,
-      body: { id: other, status: 'succeeded', output: { urls: [`${SET.RUSHES_BASE_URL}/x`] } },
-    })
-  }
-  expect((await family.run([], { fetch })).code).toBe(8)
-  expect([family.pictures(), family.created()]).toEqual([[], ['A']])
-  expect((await family.run()).code).toBe(0)
-  expect([family.pictures(), family.created()]).toEqual([['a.png'], []])
 })

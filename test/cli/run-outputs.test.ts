@@ -34,19 +34,6 @@ describe('an output of an earlier run as a reference', () => {
     expect(imagesSentFor(service, 'a hen')).toEqual([DATA_URL])
   })
 
-  it('sends the downloaded file when the service has forgotten the run', async () => {
-    const { service, run, withDeadLinks } = await createRun()
-    const gone = { status: 404, body: { error: { code: 'run_not_found', message: 'no' } } }
-    const fetch: Fetch = (request) =>
-      request.method === 'GET' && request.url.pathname.endsWith(run.id)
-        ? scripted(gone).fetch(request)
-        : withDeadLinks(request)
-    expect(
-      (await service.run(['run', 'image', 'a hen', '-i', `run:${run.id}`, '--no-wait'], { fetch })).code,
-    ).toBe(0)
-    expect(imagesSentFor(service, 'a hen')).toEqual([DATA_URL])
-  })
-
   it('of several is the file of that output', async () => {
     const { service, run, folder, withDeadLinks: fetch } = await createRun(2)
     const words = ['run', 'image', 'a hen', '-i', `run:${run.id}#2`, '--no-wait']

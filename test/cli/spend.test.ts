@@ -1,10 +1,8 @@
 /** `rushes spend`: sums of estimates, and the same amounts as the ledger of the service. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'libsql'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
-import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { ENGINE_TYPES } from '../../src/service/models/engine-table.js'
 import { readModels } from '../../src/service/models/read-models.js'
@@ -216,24 +214,6 @@ it.each([
   const home = homeWith(times.map((at) => ({ at, costs: '1 USD' })))
   const lines = linesOf((await runCli(['spend', '--by', 'day'], { home })).stdout)
   expect(lines.slice(0, -1).map((line) => line.split('\t')[1])).toEqual(days)
-})
-
-it('of a journal of an earlier format is without a price, never 0', async () => {
-  const home = temporaryFolder()
-  mkdirSync(join(home, 'state'))
-  const earlier = new Database(join(home, 'state', 'journal.db'))
-  earlier.exec(JOURNAL_MIGRATIONS.slice(0, 4).join(';'))
-  earlier.exec(`PRAGMA user_version = 4;
-    INSERT INTO runs (id, address, profile, model, input, identity, phase, status, created_at)
-    VALUES ('r1', '${LOOPBACK_URL}', 'default', 'acme/still-1', '{}', 'x', 'succeeded', 'succeeded', 0)`)
-  earlier.close()
-  const { stdout } = await runCli(['spend', '--json'], { home })
-  expect(objectsOf(stdout).at(-1)).toMatchObject({
-    runs: 1,
-    without_price: 1,
-    estimate: null,
-    succeeded: null,
-  })
 })
 
 describe('of runs at a service', () => {

@@ -4,7 +4,6 @@ import type { Fetch } from '../../src/host/http.js'
 import { type CliService, createCliService, scripted } from '../support/cli.js'
 import { createFamily } from '../support/family.js'
 import { rowsOf } from '../support/journal.js'
-import { openMcp } from '../support/mcp.js'
 
 const WITHHELD = { status: 'Succeeded', output: { urls: [] }, error: { message: 'blocked by moderation' } }
 
@@ -99,15 +98,5 @@ describe('a run that succeeded without URLs', () => {
     expect([batch.created(), ids.length]).toEqual([[], asked + 1])
     expect((await batch.run(['--only', 'fox', '--force'])).code).toBe(0)
     expect(batch.created()).toEqual(['a fox'])
-  })
-
-  it('reaches an MCP client as succeeded, with the error', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service, withholding(service))
-    const { structured, isError } = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(isError).toBe(true)
-    expect(structured.runs).toMatchObject([
-      { status: 'Succeeded', output: { urls: [] }, error: { code: 'bad_response' } },
-    ])
   })
 })

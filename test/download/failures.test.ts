@@ -11,18 +11,13 @@ describe('a status', () => {
   it.each([
     [200 + 4, false, false],
     [206, false, false],
-    [304, false, false],
-    [400, false, false],
-    [401, false, false],
     [403, false, true],
     [404, false, true],
     [408, true, false],
     [410, false, true],
-    [416, false, false],
     [429, true, false],
     [500, true, false],
     [503, true, false],
-    [599, true, false],
   ])('%i: again %s, expired %s', (status, again, expired) => {
     const told = failureOfStatus(status, 7_000)
     expect(told).toMatchObject({ isRetryable: again, status, message: `the host answered ${status}` })

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
-import { HttpFailure } from '../../src/host/http.js'
 import {
   answer,
   contents,
@@ -144,27 +143,6 @@ describe('an incomplete response', () => {
     expect(asked).toBe(6)
     expect(waits).toEqual(RETRIES)
     expect(contents(folder)).toEqual([])
-  })
-
-  it('is replaced by a complete response', async () => {
-    const folder = newFolder()
-    const dying = async function* () {
-      yield JPEG
-      throw new HttpFailure('other side closed', { sent: true })
-    }
-    const { fetch } = fetchOf(
-      () => answer(dying),
-      () => {
-        throw new HttpFailure('the connection was refused', { sent: false })
-      },
-      () => png({ 'content-length': String(PNG.length) }),
-    )
-    const told: DownloadProgress[] = []
-    const result = await download({ fetch, folder, onProgress: (progress) => told.push(progress) })
-    expect(result).toMatchObject({ ok: true, file: { bytes: PNG.length, sha256: sha256(PNG) } })
-    expect(result.waits).toEqual([1_000, 2_000])
-    expect(told.at(-1)?.receivedBytes).toBe(PNG.length)
-    expect(contents(folder)).toEqual(['run-1.png'])
   })
 
   it.each<[string, object, Uint8Array[], string]>([

@@ -1,5 +1,5 @@
 /** A model of one's own behind the real service, asked by the real program; and how the service ends. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -17,20 +17,6 @@ import {
 const ENGINE = /rushes-engine/
 
 const askHealth = async ({ url }: Service, path: string) => (await fetch(`${url}${path}`)).status
-
-it.concurrent('an engine creates the outputs', async () => {
-  const engine = `cat > "$RUSHES_OUTPUT_DIR/b.txt"; echo "$RUSHES_MODEL $RUSHES_KIND" > "$RUSHES_OUTPUT_DIR/a.txt"`
-  const place = await serve(createPlace(), ['--engine', `video=${engine}`, '--log-level', 'info'])
-  const words = ['run', 'video', `it's "quoted" $HOME`, '-d', '--json']
-  const { code, stdout } = await rushes(place, words)
-  expect(code).toBe(0)
-  const run = JSON.parse(stdout)
-  const texts = run.files.map(({ path }: { path: string }) => readFileSync(join(place.folder, path), 'utf8'))
-  expect(texts[0]).toBe('rushes/preview-video video\n')
-  expect(JSON.parse(texts[1]).prompt).toBe(`it's "quoted" $HOME`)
-  // What it says and what not: test/service/operations.test.ts.
-  expect(place.process.printed.stderr).toMatch(/^\{.*"msg":"run succeeded"\}$/m)
-})
 
 it.each([
   [['--engine', 'sound=x'], /--engine: "sound=x" must have the form/],

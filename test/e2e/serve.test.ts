@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   bash,
   createPlace,
@@ -56,7 +56,8 @@ describe.concurrent('serve', () => {
     expect((await follow()).status).toBe(401)
   })
 
-  it('shows the first key when it listens, and not before', async () => {
+  // The clean-up of this very test: the one that vitest exports belongs to any of the concurrent tests.
+  it('shows the first key when it listens, and not before', async ({ onTestFinished }) => {
     const place = createPlace()
     const other = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void other.close())

@@ -292,6 +292,14 @@ describe('fal', () => {
     },
   )
 
+  test('a run whose reference cannot be uploaded fails, and nothing is created', async () => {
+    const { server, run, creates } = await openFal()
+    server.media.fault('PUT /uploads', { status: 403 })
+    const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(40_000)])
+    await expect(run({}, [dataUri(large)])).rejects.toThrow('answered 403')
+    expect(creates()).toBe(0)
+  })
+
   test('a reference is sent as its public URL, as a data URI if it is small, or uploaded without the key', async () => {
     const { server, run } = await openFal()
     const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(40_000)])

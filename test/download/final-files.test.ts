@@ -151,7 +151,7 @@ describe('with --overwrite', () => {
   })
 })
 
-// A full or read-only disk: failing-disk.test.ts and test/e2e/full-disk.test.ts.
+// A full disk: test/e2e/full-disk.test.ts.
 describe('a disk that does not take it', () => {
   it.each<[string, (path: string) => void, boolean, string]>([
     ['a folder', mkdirSync, false, 'fox.png is a folder'],

@@ -42,7 +42,7 @@ export interface ComfyOptions {
   readonly isHostile?: boolean
 }
 
-export const SAMPLERS = ['euler', 'dpmpp_2m']
+const SAMPLERS = ['euler', 'dpmpp_2m']
 
 /** Lists that output nodes of each class write, by the example of real nodes. */
 const OUTPUTS: Readonly<Record<string, (id: string) => object>> = {

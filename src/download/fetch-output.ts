@@ -102,21 +102,16 @@ export class OutputDownload {
     const { clock, random } = this.#options
     let tries = 0
     try {
-      return await retryErrors(
-        (number) => {
+      return await retryErrors(() => this.#tryOnce(), {
+        clock,
+        signal: this.#job.signal,
+        pauseMs: (error, number) => {
+          if (!(error instanceof AttemptFailed)) return undefined
           tries = number
-          return this.#tryOnce()
+          this.#countFailure()
+          return waitAfter(error, this.#failures, random())
         },
-        {
-          clock,
-          signal: this.#job.signal,
-          pauseMs: (error) => {
-            if (!(error instanceof AttemptFailed)) return undefined
-            this.#countFailure()
-            return waitAfter(error, this.#failures, random())
-          },
-        },
-      )
+      })
     } catch (error) {
       throw error instanceof AttemptFailed ? this.#finalError(error, tries) : error
     }

@@ -226,16 +226,21 @@ describe('--report', () => {
     expect(readFileSync(path, 'utf8')).toBe(before)
   })
 
-  it.each(['{"name":"my-package","version":"1.0.0"}\n', '{"summary":"of a page","title":"x"}', '\n', '{"'])(
-    'does not replace a file that holds %j',
-    async (content) => {
-      const batch = await createBatch()
-      const path = join(batch.folder, 'package.json')
-      writeFileSync(path, content)
-      expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
-      expect(readFileSync(path, 'utf8')).toBe(content)
-    },
-  )
+  const otherManifest = JSON.stringify({ runs: [{ name: 'owl', prompt: 'an owl' }] }, null, 2)
+
+  it.each([
+    '{"name":"my-package","version":"1.0.0"}\n',
+    '{"summary":"of a page","title":"x"}',
+    '\n',
+    '{"',
+    otherManifest,
+  ])('does not replace a file that holds %j', async (content) => {
+    const batch = await createBatch()
+    const path = join(batch.folder, 'package.json')
+    writeFileSync(path, content)
+    expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(path, 'utf8')).toBe(content)
+  })
 
   it('does not replace a file that somebody has put there meanwhile', async () => {
     const batch = await createBatch()

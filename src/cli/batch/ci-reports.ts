@@ -38,10 +38,13 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
   }
 }
 
-/** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
+/**
+ * Whether there is no file at the path, or an empty one, a device such as /dev/null, or a report. Links are not followed.
+ * A named pipe is refused: opening it would wait for a reader.
+ */
 function canReplace(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found === undefined || found.isCharacterDevice() || found.isFIFO()) return true
+  if (found === undefined || found.isCharacterDevice()) return true
   return found.isFile() && (found.size === 0 || isReport(path))
 }
 

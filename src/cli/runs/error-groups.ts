@@ -9,6 +9,9 @@ interface Group {
   readonly others: string[]
 }
 
+/** Maximum number of names in a hint. */
+const MAX_NAMED = 10
+
 export class ErrorGroups {
   readonly #groups = new Map<string, Group>()
 
@@ -20,17 +23,21 @@ export class ErrorGroups {
     return group === undefined
   }
 
-  /** Returns one error for the others of each kind. `noun`: what their names name. */
-  repeated(noun = 'run'): readonly RushesError[] {
+  /**
+   * Returns one error for the others of each kind. `noun`: what they are. `listCommand`: lists those that have no place in
+   * the hint.
+   */
+  repeated(noun = 'run', listCommand?: string): readonly RushesError[] {
     return [...this.#groups.values()]
       .filter(({ others }) => others.length > 0)
-      .map(({ first, others }) =>
-        first.with({
+      .map(({ first, others }) => {
+        const isCut = others.length > MAX_NAMED && listCommand !== undefined
+        return first.with({
           message: `${plural(others.length, `more ${noun}`)}: ${first.message}`,
-          hint: `Also ${listNames(others)}.`,
+          hint: `Also ${listNames(others, MAX_NAMED)}.${isCut ? ` List them with \`${listCommand}\`.` : ''}`,
           runId: undefined,
-        }),
-      )
+        })
+      })
   }
 }
 

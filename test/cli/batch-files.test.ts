@@ -74,3 +74,23 @@ it('the files that another manifest of the folder is moving stay', async () => {
   expect((await run()).code).toBe(0)
   expect([existsSync(path(staged)), existsSync(path(`img/${staged}`))]).toEqual([true, true])
 })
+
+it.each([[[]], [['--overwrite']]])(
+  'the file of a row that --only leaves out stays, with %j',
+  async (words) => {
+    const outputs = (fox: string, hen: string) => [
+      { name: 'fox', prompt: 'a fox', output: fox },
+      { name: 'hen', prompt: 'a hen', output: hen },
+    ]
+    const { run, path, created, write } = await createFamily(outputs('a.png', 'b.png'))
+    await run()
+    created()
+    const before = ['a.png', 'b.png'].map((name) => sha256(path(name)))
+    write(outputs('b.png', 'a.png'))
+    const { code, stderr } = await run(['--only', 'fox', ...words])
+    expect([code, created()]).toEqual([2, []])
+    expect(stderr).toContain('b.png (fox, line 1): the file of "hen", which --only leaves out')
+    expect(stderr).not.toContain('--overwrite')
+    expect(['a.png', 'b.png'].map((name) => sha256(path(name)))).toEqual(before)
+  },
+)

@@ -22,7 +22,7 @@ import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
-import { isStagedName, unchangedHash } from '../plan/disk.js'
+import { isStagedName, mayWrite, unchangedHash } from '../plan/disk.js'
 import { type Disk, isInPlace, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
@@ -81,7 +81,7 @@ function movesOf(
     const { file: to, fact, from } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
     if (fact.is === 'other' || disk.isOnePath(to, output.file)) return []
     if (from === undefined && !isInPlace(fact, output.sha256)) return []
-    if (fact.is === 'file' && from !== undefined && !fact.isFree && !flags.overwrite) return []
+    if (from !== undefined && !mayWrite(fact, flags.overwrite)) return []
     const replaces = fact.is === 'missing' ? undefined : fact.isFree ? fact.sha256 : 'any file'
     const staged = resolve(folder, disk.stagedPath(to, output.sha256))
     return [{ name: entry.name, output, from, to, target: resolve(folder, to), staged, replaces }]

@@ -1,8 +1,9 @@
 /** `rushes batch` beside files that are not its own: it moves, replaces and removes only files whose sha256 the lock file knows. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily, SHEET, sha256 } from '../support/family.js'
 
@@ -94,3 +95,25 @@ it.each([[[]], [['--overwrite']]])(
     expect(['a.png', 'b.png'].map((name) => sha256(path(name)))).toEqual(before)
   },
 )
+
+it('a file that a killed batch was moving stays while --only leaves its row out', async () => {
+  const outputs = (fox: string, hen: string) => [
+    { name: 'fox', prompt: 'a fox', output: fox },
+    { name: 'hen', prompt: 'a hen', output: hen },
+    SHEET,
+  ]
+  const { run, path, created, write, lockPath } = await createFamily(outputs('a.png', 'b.png'))
+  await run()
+  created()
+  const [fox, hen] = ['a.png', 'b.png'].map((name) => sha256(path(name)))
+  write(outputs('b.png', 'a.png'))
+  // Both are linked beside their new names, and only the file of fox has its name.
+  const owner = ownerOfParts(JSON.parse(textOf(lockPath)).batch)
+  const linked = path(`.a.png.${owner}${hen?.slice(0, 8)}.move`)
+  renameSync(path('b.png'), linked)
+  copyFileSync(path('a.png'), path('b.png'))
+  expect((await run(['--only', 'sheet'])).code).toBe(0)
+  expect(sha256(linked)).toBe(hen)
+  expect([(await run()).code, created()]).toEqual([0, []])
+  expect([sha256(path('b.png')), sha256(path('a.png'))]).toEqual([fox, hen])
+})

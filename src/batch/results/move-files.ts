@@ -146,6 +146,8 @@ export async function removeRemains(
 ): Promise<void> {
   const all = steps.flatMap(({ outputs }) => outputs)
   const needed = new Set(all.map(({ from }) => from))
+  /** The plan does not know which links the rows need that `--only` leaves out. */
+  const knowsLinks = steps.every(({ action }) => action.do !== 'skip')
   const owner = ownerOfParts(batch)
   const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
   const targets = new Set(
@@ -157,7 +159,7 @@ export async function removeRemains(
     for (const name of await readdir(each).catch(() => [])) {
       const target = targetOfTemporary(name, owner)
       const isPart = target !== undefined && isTarget(join(each, target))
-      const isLink = isStagedName(name, batch) && !needed.has(join(each, name))
+      const isLink = knowsLinks && isStagedName(name, batch) && !needed.has(join(each, name))
       if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
     }
 }

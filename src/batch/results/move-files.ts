@@ -1,7 +1,7 @@
 /**
  * Moves files whose output was renamed in the manifest, before any create. All are linked beside their new names before
  * the first gets its name, so rows may change places; the links are named by their sha256, so that the next plan finds
- * them if this batch is killed. A picture that is replaced by a move is nobody's any more.
+ * them if this batch is killed. A file that a move replaces belongs to no row any more.
  *
  * The user may change files after the plan was made: each is looked at again directly before it is moved, replaced or
  * removed.

@@ -57,7 +57,7 @@ function isReport(path: string): boolean {
 
 /**
  * Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. The batch
- * may have taken hours, so a file that is no report may be there by now.
+ * may have taken hours, so the path may have another file by now.
  */
 export function writeReport(
   { out }: Context,

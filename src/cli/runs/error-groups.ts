@@ -17,15 +17,15 @@ export class ErrorGroups {
 
   /** Returns whether the error is the first of its kind. `name`: of its run, row or create. */
   add(error: RushesError, name = error.runId): boolean {
-    const group = this.#groups.get(kindOf(error))
-    if (group === undefined) this.#groups.set(kindOf(error), { first: error, others: [] })
+    const kind = kindOf(error)
+    const group = this.#groups.get(kind)
+    if (group === undefined) this.#groups.set(kind, { first: error, others: [] })
     else if (name !== undefined) group.others.push(name)
     return group === undefined
   }
 
   /**
-   * Returns one error for the others of each kind. `noun`: what they are. `listCommand`: lists those that have no place in
-   * the hint.
+   * Returns one error for the others of each kind. `noun`: what failed. `listCommand`: shown if the hint cannot name them all.
    */
   repeated(noun = 'run', listCommand?: string): readonly RushesError[] {
     return [...this.#groups.values()]

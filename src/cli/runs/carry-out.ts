@@ -80,7 +80,13 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     input: withoutData(input, media),
   }
   const intent = {
-    ...{ kind, model, input, media, labels, estimate, requestId: options.requestId },
+    kind,
+    model,
+    input,
+    media,
+    labels,
+    estimate,
+    requestId: options.requestId,
     folder: resolve('.'),
     // Equal for links to one output that differ at each call.
     identity: identityOf(model, request.input, undefined, media),
@@ -146,7 +152,11 @@ export async function carryOutRuns(
   const view = await RunsView.open(ctx, begins.length)
   const creates = begins[0]?.is === 'create'
   const printer = new RunPrinter({
-    ...{ ctx, delivery, creates, isFree, isFollowed },
+    ctx,
+    delivery,
+    creates,
+    isFree,
+    isFollowed,
     runs: begins.length,
     print: await printOf(ctx, options),
   })

@@ -166,14 +166,20 @@ class BatchRow implements Row {
     return {
       body: encodeCreate({ model, input }),
       intent: {
-        ...{ kind: entry.kind, model, input, media: entry.media, identity: hash, labels: entry.labels },
-        ...{
-          requestId: randomUUID(),
-          estimate: session.estimateOf(this.step),
-          name: entry.rowName,
-          manifest,
-        },
-        ...{ batch, entry: entry.name, folder: resolve('.'), dayLimit },
+        kind: entry.kind,
+        model,
+        input,
+        media: entry.media,
+        identity: hash,
+        labels: entry.labels,
+        requestId: randomUUID(),
+        estimate: session.estimateOf(this.step),
+        name: entry.rowName,
+        manifest,
+        batch,
+        entry: entry.name,
+        folder: resolve('.'),
+        dayLimit,
       },
     }
   }
@@ -228,7 +234,11 @@ class BatchRow implements Row {
       if (made) inputs[used.text] = made.sha256.slice(0, 8)
     }
     return {
-      ...{ hash, kind: entry.kind, model, run: run.id, service: runs.address },
+      hash,
+      kind: entry.kind,
+      model,
+      run: run.id,
+      service: runs.address,
       ...first,
       made_at: new Date(runs.clock.now()).toISOString(),
       ...(Object.keys(inputs).length > 0 && { inputs }),

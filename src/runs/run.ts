@@ -181,7 +181,7 @@ export class Run {
   /** When the next status request is due. */
   dueAtMs = 0
   limitAtMs = Number.POSITIVE_INFINITY
-  /** Its time limit has passed, and its last status request was sent. */
+  /** Whether its time limit has passed, and its last status request was sent. */
   isAskedLast = false
   /** Time at which this command saw the end of the run. ISO 8601 in UTC. */
   finishedAt: string | undefined

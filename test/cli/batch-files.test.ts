@@ -1,8 +1,9 @@
 /** `rushes batch` beside files that are not its own: it moves, replaces and removes only files whose sha256 the lock file knows. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily, SHEET, sha256 } from '../support/family.js'
 
@@ -73,4 +74,46 @@ it('the files that another manifest of the folder is moving stay', async () => {
   for (const each of [staged, `img/${staged}`]) writeFileSync(path(each), 'of another batch')
   expect((await run()).code).toBe(0)
   expect([existsSync(path(staged)), existsSync(path(`img/${staged}`))]).toEqual([true, true])
+})
+
+it.each([[[]], [['--overwrite']]])(
+  'the file of a row that --only leaves out stays, with %j',
+  async (words) => {
+    const outputs = (fox: string, hen: string) => [
+      { name: 'fox', prompt: 'a fox', output: fox },
+      { name: 'hen', prompt: 'a hen', output: hen },
+    ]
+    const { run, path, created, write } = await createFamily(outputs('a.png', 'b.png'))
+    await run()
+    created()
+    const before = ['a.png', 'b.png'].map((name) => sha256(path(name)))
+    write(outputs('b.png', 'a.png'))
+    const { code, stderr } = await run(['--only', 'fox', ...words])
+    expect([code, created()]).toEqual([2, []])
+    expect(stderr).toContain('b.png (fox, line 1): the file of "hen", which --only leaves out')
+    expect(stderr).not.toContain('--overwrite')
+    expect(['a.png', 'b.png'].map((name) => sha256(path(name)))).toEqual(before)
+  },
+)
+
+it('a file that a killed batch was moving stays while --only leaves its row out', async () => {
+  const outputs = (fox: string, hen: string) => [
+    { name: 'fox', prompt: 'a fox', output: fox },
+    { name: 'hen', prompt: 'a hen', output: hen },
+    SHEET,
+  ]
+  const { run, path, created, write, lockPath } = await createFamily(outputs('a.png', 'b.png'))
+  await run()
+  created()
+  const [fox, hen] = ['a.png', 'b.png'].map((name) => sha256(path(name)))
+  write(outputs('b.png', 'a.png'))
+  // Both are linked beside their new names, and only the file of fox has its name.
+  const owner = ownerOfParts(JSON.parse(textOf(lockPath)).batch)
+  const linked = path(`.a.png.${owner}${hen?.slice(0, 8)}.move`)
+  renameSync(path('b.png'), linked)
+  copyFileSync(path('a.png'), path('b.png'))
+  expect((await run(['--only', 'sheet'])).code).toBe(0)
+  expect(sha256(linked)).toBe(hen)
+  expect([(await run()).code, created()]).toEqual([0, []])
+  expect([sha256(path('b.png')), sha256(path('a.png'))]).toEqual([fox, hen])
 })

@@ -1,4 +1,5 @@
 /** What a batch writes for GitHub Actions: the job summary, annotations, and the lines of `--report`. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -226,16 +227,21 @@ describe('--report', () => {
     expect(readFileSync(path, 'utf8')).toBe(before)
   })
 
-  it.each(['{"name":"my-package","version":"1.0.0"}\n', '{"summary":"of a page","title":"x"}', '\n', '{"'])(
-    'does not replace a file that holds %j',
-    async (content) => {
-      const batch = await createBatch()
-      const path = join(batch.folder, 'package.json')
-      writeFileSync(path, content)
-      expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
-      expect(readFileSync(path, 'utf8')).toBe(content)
-    },
-  )
+  const otherManifest = JSON.stringify({ runs: [{ name: 'owl', prompt: 'an owl' }] }, null, 2)
+
+  it.each([
+    '{"name":"my-package","version":"1.0.0"}\n',
+    '{"summary":"of a page","title":"x"}',
+    '\n',
+    '{"',
+    otherManifest,
+  ])('does not replace a file that holds %j', async (content) => {
+    const batch = await createBatch()
+    const path = join(batch.folder, 'package.json')
+    writeFileSync(path, content)
+    expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(path, 'utf8')).toBe(content)
+  })
 
   it('does not replace a file that somebody has put there meanwhile', async () => {
     const batch = await createBatch()
@@ -264,7 +270,9 @@ describe('--report', () => {
     const before = readFileSync(batch.manifest, 'utf8')
     const foreign = join(batch.folder, 'art', 'mine.txt')
     writeFileSync(foreign, 'mine')
-    const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt', '..', 'none/report.json']
+    execFileSync('mkfifo', [join(batch.folder, 'art', 'pipe')])
+    const files = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt']
+    const names = [...files, 'pipe', '..', 'none/report.json']
     for (const path of names.map((name) => join(batch.folder, 'art', name)))
       expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(batch.manifest, 'utf8')).toBe(before)

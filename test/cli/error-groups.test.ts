@@ -17,3 +17,13 @@ it('errors that differ only in the key of the create are one kind, and name all 
     { message: '1 more create: no response came', hint: 'Also ~99ab1.' },
   ])
 })
+
+it('names at most ten, and the command that lists the others', () => {
+  const groups = new ErrorGroups()
+  for (let number = 0; number <= 10; number++) groups.add(unconfirmed(`~aaa${number}`), `~aaa${number}`)
+  expect(groups.repeated('create', 'rushes list')[0]?.hint).toMatch(/^Also (~aaa\d+(, )?){10}\.$/)
+  groups.add(unconfirmed('~bbbb'), '~bbbb')
+  expect(groups.repeated('create', 'rushes list')[0]?.hint).toMatch(
+    /^Also (~aaa\d+(, )?){10} and 1 more\. List them with `rushes list`\.$/,
+  )
+})

@@ -1,4 +1,4 @@
-/** The matrix of a run: the combinations of its values, and the replacement of `{key}` in texts. Knows nothing of models. */
+/** The matrix of a run: the combinations of its values, and the replacement of `{key}` in texts. Independent of models. */
 import leven from 'leven'
 import { writeJson } from '../../protocol/json.js'
 import { fillParts, safePart } from '../../protocol/output-names.js'

@@ -43,7 +43,7 @@ export function levelsOf<Row extends RowNode>(rows: readonly Row[]): readonly (r
   return levels
 }
 
-/** Reports a cycle: one of the rows that no order contains. */
+/** Reports one cycle, if rows use each other. */
 export function reportCycle(rows: ReadonlyMap<ManifestEntry, ManifestRow>): void {
   const nodes = [...rows].map(([entry, row]) => ({ name: entry.name, sources: sourcesOf(entry), row }))
   const ordered = new Set(levelsOf(nodes).flat())

@@ -177,8 +177,11 @@ function readCsv(written: string): ParsedManifest {
   const lines: number[] = []
   try {
     const records = parse(text, {
-      ...{ columns: columnsOf, info: true, raw: true },
-      ...{ skip_empty_lines: true, skip_records_with_empty_values: true },
+      columns: columnsOf,
+      info: true,
+      raw: true,
+      skip_empty_lines: true,
+      skip_records_with_empty_values: true,
     }) as unknown as readonly CsvRecord[]
     const value = records.map(({ record, raw, info }) => {
       const line = info.lines - (raw.trim().match(/\n/g)?.length ?? 0)

@@ -104,7 +104,9 @@ export function writtenRows(
     const filled = fillRow(own, combination, sections, refuse)
     const reportFilled = reportFor(filled.own)
     return {
-      ...{ path, line, ...filled },
+      path,
+      line,
+      ...filled,
       report(message, ...at) {
         const place = at.join('\n')
         if (!firstAt.has(place)) firstAt.set(place, combination)
@@ -182,7 +184,11 @@ export function readRow(row: WrittenRow, { isCsv }: ParsedManifest): ManifestRow
   const inputOf = (of: ModelSchema | undefined) => parametersOf(all, of, isCsv)
   const isDocumented = input === undefined && document !== undefined && kind !== undefined
   const result: ManifestRow = {
-    ...{ path, line, report, kind, model },
+    path,
+    line,
+    report,
+    kind,
+    model,
     name: textOf('name', own.name, report),
     output: textOf('output', all.output, report),
     count: countOf(all.count, report),

@@ -10,7 +10,6 @@ import { IMAGE_URLS, type MediaPlace, mediaSources, withMedia } from '../../prot
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
 import type { ManifestEntry, MediaReference, RowReference, SentReference } from './entry.js'
-
 import { type FileClaim, FileIndex, type ManifestFolder } from './outputs.js'
 import type { Path } from './problems.js'
 import type { ManifestRow } from './row.js'

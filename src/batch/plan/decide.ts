@@ -3,7 +3,7 @@
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
 import { outputsOf } from '../lock/lock.js'
-import { isInPlace, type PlannedOutput } from './disk.js'
+import { isInPlace, mayWrite, type PlannedOutput } from './disk.js'
 import type { Flight, Paired } from './pair.js'
 
 export interface RowFlags {
@@ -108,8 +108,11 @@ function conflictIn(
   const known = outputsOf(locked)
   for (const [at, { fact, from }] of outputs.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
-    if (fact.is === 'missing' || fact.isFree || flags.overwrite) continue
+    if (fact.is === 'missing' || mayWrite(fact, flags.overwrite)) continue
     if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256))) continue
+    const { keeper } = fact
+    if (keeper !== undefined)
+      return { do: 'conflict', why: `the file of "${keeper}", which --only leaves out`, at, isForeign: false }
     const isChanged = isAsMade && known[at] !== undefined && from === undefined
     const why = isChanged ? 'changed since it was downloaded' : 'not created by this batch'
     return { do: 'conflict', why, at, isForeign: true }

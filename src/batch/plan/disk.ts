@@ -29,6 +29,8 @@ export type FileFact =
       readonly sha256: string | undefined
       /** Whether the lock file lists it as an output that its row moves or no longer uses. It may then be replaced. */
       readonly isFree?: boolean
+      /** Name of the row whose file it is, if `--only` leaves that row out. It is never replaced. */
+      readonly keeper?: string | undefined
     }
   /** A folder or a device. Never replaced. */
   | { readonly is: 'other'; readonly what: string }
@@ -200,8 +202,8 @@ export class Disk {
     const fact = await factOf(resolve(this.#options.folder, file), isCandidate)
     if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.mayUse(file)) return fact
     const holders = this.#holdersOf(file).filter(({ output }) => output.sha256 === fact.sha256)
-    const isKept = holders.some(({ name }) => this.#options.keepsFiles(name))
-    return { ...fact, isFree: holders.length > 0 && !isKept }
+    const keeper = holders.find(({ name }) => this.#options.keepsFiles(name))?.name
+    return { ...fact, isFree: holders.length > 0 && keeper === undefined, keeper }
   }
 
   /** A file with the same bytes may belong to another entry, which will move it away. */
@@ -217,6 +219,11 @@ export class Disk {
 
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
   fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
+
+/** Whether an output may be written at the path. `overwrite`: `--overwrite`. */
+export const mayWrite = (fact: FileFact, overwrite: boolean): boolean =>
+  fact.is === 'missing' ||
+  (fact.is === 'file' && (fact.isFree === true || (overwrite && fact.keeper === undefined)))
 
 function byStem(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()

@@ -7,7 +7,6 @@ import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
 import type { Manifest, ManifestEntry, Models } from '../manifest/index.js'
 import { levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/order.js'
-
 import {
   type BlockedAction,
   type CreateAction,
@@ -301,7 +300,7 @@ function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readon
   const others = left.flatMap((flight): readonly LeftRun[] => {
     const step = byName.get(flight.name)
     if (step === undefined) return [{ flight, why: 'removed' }]
-    // Of a row that was made since, the batch that made it has told.
+    // If the row was made since, the batch that made it has warned about the run.
     if (step.action.do === 'skip' || step.action.do === 'up_to_date') return []
     return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
   })

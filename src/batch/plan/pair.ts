@@ -203,7 +203,7 @@ export class Pairing {
   }
 }
 
-/** What of the input does not depend on the outputs that the run uses. */
+/** The part of the input that does not depend on outputs of other runs. */
 const knownPart = ({ kind, input, references }: ManifestEntry) => ({
   kind,
   input: withMedia(

@@ -1,7 +1,7 @@
 /**
  * Moves files whose output was renamed in the manifest, before any create. All are linked beside their new names before
  * the first gets its name, so rows may change places; the links are named by their sha256, so that the next plan finds
- * them if this batch is killed. A picture that is replaced by a move is nobody's any more.
+ * them if this batch is killed. A file that a move replaces belongs to no row any more.
  *
  * The user may change files after the plan was made: each is looked at again directly before it is moved, replaced or
  * removed.
@@ -22,7 +22,7 @@ import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
-import { isStagedName, unchangedHash } from '../plan/disk.js'
+import { isStagedName, mayWrite, unchangedHash } from '../plan/disk.js'
 import { type Disk, isInPlace, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
@@ -81,7 +81,7 @@ function movesOf(
     const { file: to, fact, from } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
     if (fact.is === 'other' || disk.isOnePath(to, output.file)) return []
     if (from === undefined && !isInPlace(fact, output.sha256)) return []
-    if (fact.is === 'file' && from !== undefined && !fact.isFree && !flags.overwrite) return []
+    if (from !== undefined && !mayWrite(fact, flags.overwrite)) return []
     const replaces = fact.is === 'missing' ? undefined : fact.isFree ? fact.sha256 : 'any file'
     const staged = resolve(folder, disk.stagedPath(to, output.sha256))
     return [{ name: entry.name, output, from, to, target: resolve(folder, to), staged, replaces }]
@@ -146,6 +146,8 @@ export async function removeRemains(
 ): Promise<void> {
   const all = steps.flatMap(({ outputs }) => outputs)
   const needed = new Set(all.map(({ from }) => from))
+  /** The plan does not know which links the rows need that `--only` leaves out. */
+  const knowsLinks = steps.every(({ action }) => action.do !== 'skip')
   const owner = ownerOfParts(batch)
   const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
   const targets = new Set(
@@ -157,7 +159,7 @@ export async function removeRemains(
     for (const name of await readdir(each).catch(() => [])) {
       const target = targetOfTemporary(name, owner)
       const isPart = target !== undefined && isTarget(join(each, target))
-      const isLink = isStagedName(name, batch) && !needed.has(join(each, name))
+      const isLink = knowsLinks && isStagedName(name, batch) && !needed.has(join(each, name))
       if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
     }
 }

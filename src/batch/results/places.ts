@@ -8,7 +8,7 @@ import { exists } from '../../host/file-system.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
 import { type LockedOutput, outputsOf } from '../lock/lock.js'
-import { unchangedHash } from '../plan/disk.js'
+import { mayWrite, unchangedHash } from '../plan/disk.js'
 import { type ActiveStep, isInPlace, type Plan, type PlannedOutput, placedFile } from '../plan/index.js'
 
 /** Path of an output. */
@@ -85,8 +85,7 @@ export class Places {
   }
 
   #refuseFile({ file, fact }: PlannedOutput): void {
-    if (fact.is === 'missing') return
-    if (fact.is === 'file' && (fact.isFree || this.#step.flags.overwrite)) return
+    if (mayWrite(fact, this.#step.flags.overwrite)) return
     throw new RushesError('download_failed', `${file} already exists, and is not a file of this run.`, {
       hint: `Move it away, or replace it with --overwrite. The run is paid for: ${this.#options.continuation} downloads it then.`,
     })

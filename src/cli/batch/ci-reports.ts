@@ -1,11 +1,12 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
-import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
+import { appendFileSync, lstatSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../process/io.js'
@@ -16,7 +17,7 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
-/** Beginning of every report. A later command recognizes a report by it, and may then replace the file. */
+/** Beginning of every report. A file with another one is not read further. */
 const BEGINNING = '{\n  "runs": ['
 
 /**
@@ -37,17 +38,26 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
   }
 }
 
-/** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
+/**
+ * Whether there is no file at the path, or an empty one, a device such as /dev/null, or a report. Links are not followed.
+ * A named pipe is refused: opening it would wait for a reader.
+ */
 function canReplace(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found === undefined || found.isCharacterDevice() || found.isFIFO()) return true
-  if (!found.isFile()) return false
-  return found.size === 0 || readBeginning(path, BEGINNING.length).toString() === BEGINNING
+  if (found === undefined || found.isCharacterDevice()) return true
+  return found.isFile() && (found.size === 0 || isReport(path))
+}
+
+/** A manifest in JSON may begin like a report, but has no `summary`. */
+function isReport(path: string): boolean {
+  if (readBeginning(path, BEGINNING.length).toString() !== BEGINNING) return false
+  const parsed = parseJson(readFileSync(path, 'utf8'))
+  return parsed.ok && isObject(parsed.value) && Object.keys(parsed.value).join() === 'runs,summary'
 }
 
 /**
  * Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. The batch
- * may have taken hours, so a file that is no report may be there by now.
+ * may have taken hours, so the path may have another file by now.
  */
 export function writeReport(
   { out }: Context,

@@ -1,4 +1,4 @@
-/** Prints a plan, or what became of it: a line for each row, notes, a summary, and the reports for CI. */
+/** Prints a plan, or the results of a batch: a line for each row, notes, a summary, and the reports for CI. */
 import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import { activeSteps, type LeftRun, type Plan, type PlanStep } from '../../batch/plan/index.js'
@@ -112,7 +112,7 @@ export function printNotes({ out, globals }: Context, { renamed, leftover, left 
 const leftRunsJson = ({ left }: Plan) =>
   left.map(({ flight: { name, run, key }, why }) => ({ name, run: run ?? null, key: key ?? null, why }))
 
-/** What became of the rows. */
+/** Collects and prints the results of the rows. */
 export class Report {
   readonly #ctx: Context
   readonly #prepared: PreparedBatch

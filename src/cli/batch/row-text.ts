@@ -1,4 +1,4 @@
-/** Formats the rows of a batch, what is to be done or became of them, and their estimate: as cells, lines and JSON. Pure. */
+/** Formats the rows of a batch, with their planned actions or their results, and the estimate: as cells, lines and JSON. Pure. */
 import { outputsOf } from '../../batch/lock/lock.js'
 import { OPEN } from '../../batch/manifest/outputs.js'
 import { isInPlace, type Plan, type PlanStep, type RowAction } from '../../batch/plan/index.js'
@@ -26,7 +26,7 @@ function reasonOf(action: RowAction): string {
 }
 
 /**
- * Returns the cells of a row, in the words of the JSON form: its action, or what became of it; name, file, and the reason
+ * Returns the cells of a row, in the words of the JSON form: its planned action or its result, name, file, and the reason
  * or the error. `open`: state of a row without a result.
  */
 export function cellsOf(step: PlanStep, row?: RowResult, open?: string): readonly string[] {

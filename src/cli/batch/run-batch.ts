@@ -188,7 +188,10 @@ async function planSession(
   const { address } = runs
   const outputs = new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
   return {
-    ...{ plan, runs, folder, isElsewhere },
+    plan,
+    runs,
+    folder,
+    isElsewhere,
     lock: lock.file,
     name: lock.name,
     manifest: source === '-' ? undefined : resolve(source),

@@ -1,4 +1,7 @@
-/** Creates the runs of `run`, and carries out those of `run`, `wait` and `download`: the engine yields, the view and the printer show. */
+/**
+ * Creates the runs of `run`, and carries out those of `run`, `wait` and `download`: passes the events of the schedule to
+ * the view and the printer.
+ */
 import { resolve, sep } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import { Namer } from '../../download/file-names.js'
@@ -31,7 +34,7 @@ export interface Observer {
   transfer(amount: TransferProgress): void
 }
 
-/** What every command of this process tells the engine. */
+/** The part of a session that is the same for every command of this process. */
 export const sessionOf = async (
   ctx: Context,
   { client }: Connection,
@@ -77,7 +80,13 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     input: withoutData(input, media),
   }
   const intent = {
-    ...{ kind, model, input, media, labels, estimate, requestId: options.requestId },
+    kind,
+    model,
+    input,
+    media,
+    labels,
+    estimate,
+    requestId: options.requestId,
     folder: resolve('.'),
     // Equal for links to one output that differ at each call.
     identity: identityOf(model, request.input, undefined, media),
@@ -143,7 +152,11 @@ export async function carryOutRuns(
   const view = await RunsView.open(ctx, begins.length)
   const creates = begins[0]?.is === 'create'
   const printer = new RunPrinter({
-    ...{ ctx, delivery, creates, isFree, isFollowed },
+    ctx,
+    delivery,
+    creates,
+    isFree,
+    isFollowed,
     runs: begins.length,
     print: await printOf(ctx, options),
   })

@@ -9,28 +9,35 @@ interface Group {
   readonly others: string[]
 }
 
+/** Maximum number of names in a hint. */
+const MAX_NAMED = 10
+
 export class ErrorGroups {
   readonly #groups = new Map<string, Group>()
 
   /** Returns whether the error is the first of its kind. `name`: of its run, row or create. */
   add(error: RushesError, name = error.runId): boolean {
-    const group = this.#groups.get(kindOf(error))
-    if (group === undefined) this.#groups.set(kindOf(error), { first: error, others: [] })
+    const kind = kindOf(error)
+    const group = this.#groups.get(kind)
+    if (group === undefined) this.#groups.set(kind, { first: error, others: [] })
     else if (name !== undefined) group.others.push(name)
     return group === undefined
   }
 
-  /** Returns one error for the others of each kind. `noun`: what their names name. */
-  repeated(noun = 'run'): readonly RushesError[] {
+  /**
+   * Returns one error for the others of each kind. `noun`: what failed. `listCommand`: shown if the hint cannot name them all.
+   */
+  repeated(noun = 'run', listCommand?: string): readonly RushesError[] {
     return [...this.#groups.values()]
       .filter(({ others }) => others.length > 0)
-      .map(({ first, others }) =>
-        first.with({
+      .map(({ first, others }) => {
+        const isCut = others.length > MAX_NAMED && listCommand !== undefined
+        return first.with({
           message: `${plural(others.length, `more ${noun}`)}: ${first.message}`,
-          hint: `Also ${listNames(others)}.`,
+          hint: `Also ${listNames(others, MAX_NAMED)}.${isCut ? ` List them with \`${listCommand}\`.` : ''}`,
           runId: undefined,
-        }),
-      )
+        })
+      })
   }
 }
 

@@ -42,11 +42,12 @@ export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(pat
 const MIN_BEGINNING = 4
 
 /**
- * Whether the beginning may be the id of another run: of a service that counts, the run 1234 is another one than 12345, and
- * the journal does not know the runs of other machines.
+ * Whether the beginning may be the id of another run: a service that counts its runs has both 1234 and 12345, and the
+ * journal does not know the runs of other machines.
  */
 export const isOtherId = (beginning: string, id: string): boolean =>
   /\d$/.test(beginning) && /^\d+$/.test(id.slice(beginning.length)) && !/\d[a-z]/i.test(id)
+
 const MAX_LISTED = 10
 
 /**

@@ -243,7 +243,9 @@ class CreateErrors {
 
   #errorsAtEnd(): readonly RushesError[] {
     if (this.sent + this.#refused + this.#unsent < this.#count) return []
-    return [...this.#firsts, ...this.#groups.repeated('create')].map((error) => this.withRest(error))
+    // Only creates with a key have a name, and these are unconfirmed.
+    const repeated = this.#groups.repeated('create', 'rushes list --status unconfirmed')
+    return [...this.#firsts, ...repeated].map((error) => this.withRest(error))
   }
 
   /** Adds how many runs exist, and how to create the others. */

@@ -61,12 +61,12 @@ try {
 /** Two renames: to remove a folder of hundreds of files takes long enough for a program to start with half of them. */
 function replaceDist() {
   const dist = join(root, 'dist')
-  // `lstat` also finds a link to a folder that is gone.
+  // `lstat` also finds a link whose folder is missing.
   if (fs.lstatSync(dist, { throwIfNoEntry: false })) fs.renameSync(dist, before)
   try {
     fs.renameSync(target, dist)
   } catch (error) {
-    // Of another build that ended in this moment, it is as good. Otherwise the one before comes back.
+    // A `dist` that another build has just put there is as good. Otherwise restores the previous one.
     if (!fs.existsSync(dist) && fs.existsSync(before)) fs.renameSync(before, dist)
     // Windows reports EPERM.
     if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) throw error

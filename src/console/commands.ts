@@ -91,7 +91,7 @@ function curlCommand(run: MediaRun, baseUrl: string): string {
   return [...missingNotes(run).map((note) => `# ${note}`), request].join('\n')
 }
 
-/** JSON as a text of JavaScript: an object of JavaScript would change integers of 64 bits. */
+/** Returns JSON as a string literal: an object literal of JavaScript would change integers of 64 bits. */
 const textLiteral = (json: string): string =>
   `String.raw\`${json.replace(/[`$]/g, (each) => `\\u00${each.charCodeAt(0).toString(16)}`)}\``
 

@@ -159,7 +159,7 @@ interface TableProps {
   /** The rows. */
   readonly children: ComponentChildren
 }
-/** With a name and a focus, since it can scroll. */
+/** A table that can scroll, and therefore has a name and can be focused. */
 export const Table = ({ label, head, right, children }: TableProps) => (
   <div class="card scroll" tabIndex={0} role="region" aria-label={label}>
     <table class="plain">

@@ -19,7 +19,7 @@ export interface ShownRun {
   readonly status: LocalStatus
   /** Changes with everything of the run that a row shows. */
   readonly version: string
-  /** Its first 1,000 characters. */
+  /** The first 1,000 characters of the prompt. */
   readonly prompt: string
   /** Width and height of its outputs, as they were asked for. */
   readonly ratio: readonly [number, number]

@@ -220,6 +220,7 @@ function createApi(
     findOutput: store.findOutput,
   }
   const { thumbnailEngine, passwords = createPasswords() } = options
+  let outputsOrigin: string | undefined
   const site = assets && {
     ...api,
     assets,
@@ -232,7 +233,8 @@ function createApi(
     makeThumbnail: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
     // Images first, as in the form.
     models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
-    outputsOrigin: () => outputsOriginOf(files),
+    // Signing takes 2 ms, and every page needs the origin.
+    outputsOrigin: async () => (outputsOrigin ??= await outputsOriginOf(files)),
   }
   return {
     api,

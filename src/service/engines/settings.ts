@@ -29,7 +29,7 @@ export interface SettingsSource {
 
 /** Far more than the largest workflow. */
 const MAX_FILE_MIB = 16
-/** In place of an address with a problem. Only a document without problems is rendered. */
+/** Returned for an address with a problem. Only documents without problems are rendered. */
 const NO_URL = new URL('http://rushes.invalid')
 
 /**
@@ -132,7 +132,7 @@ export class EngineSettings {
   /** Returns the value of a variable; undefined if it is not set. */
   optionalSecret(variable = ''): string | undefined {
     const value = this.#source.env[variable]?.trim() || undefined
-    // Of `user:password` also the password alone.
+    // For `user:password`, also the password alone.
     if (value !== undefined) this.secrets.push(value, value.replace(/^[^:]*:/, ''))
     return value
   }

@@ -136,7 +136,7 @@ export class Endpoints {
     const nowMs = clock.now()
     const bytes = Buffer.concat(body)
     const parsed = parseCreate(bytes)
-    await otherRequests(bytes)
+    await letOthersRun(bytes)
     let idempotency: Idempotency | undefined
     if (key !== undefined) {
       idempotency = { key, request: hashOfRequest(parsed), sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
@@ -144,7 +144,7 @@ export class Endpoints {
       const before = await store.findCreated(accountId, idempotency)
       const earlier = before && idOfAdded(before)
       if (earlier !== undefined) return await this.#repeated(accountId, earlier)
-      await otherRequests(bytes)
+      await letOthersRun(bytes)
     }
     const { document, input, images } = readCreate(parsed, documents)
     const run: StoredRun = {
@@ -174,8 +174,8 @@ export class Endpoints {
   }
 }
 
-/** Each step of reading a body of 64 MiB takes about 0.3 s, so lets others be answered between two steps. */
-const otherRequests = async ({ byteLength }: Uint8Array): Promise<unknown> =>
+/** Answers other requests between two steps of a large create. For a body of 64 MiB, a step takes about 0.3 s. */
+const letOthersRun = async ({ byteLength }: Uint8Array): Promise<unknown> =>
   byteLength > SMALL_BYTES ? await setImmediate() : undefined
 
 /** Stores the images of the run and adds it. Returns its id, or that of an earlier run with its idempotency key. */

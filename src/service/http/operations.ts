@@ -31,7 +31,8 @@ export function loggerOf(logging: Logging | undefined): NonNullable<FastifyServe
 export function observeRequests(app: FastifyInstance, metrics: Metrics | undefined): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
-    const [route, status, ms] = [routeOptions.url, reply.statusCode, reply.elapsedTime]
+    const { url: route } = routeOptions
+    const { statusCode: status, elapsedTime: ms } = reply
     metrics?.countRequest({ method, route, status, ms })
     const caller = 'caller' in request ? (request.caller as Caller | null) : null
     const by = caller && { account: caller.accountId, key: caller.keyId }

@@ -89,7 +89,7 @@ export function withEngine(
   }
 }
 
-/** A text that is no name of a variable may be the key itself. */
+/** Names only a variable: any other text may be the key itself. */
 const payerOf = (keyVariable: unknown): string =>
   isVariableName(keyVariable) ? `paid by the account of ${keyVariable}` : 'its server may charge for runs'
 

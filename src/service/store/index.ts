@@ -19,7 +19,7 @@ interface StoreParts {
   readonly database: Database
   /** Connections for lists and sums. */
   readonly pages: Database
-  /** Returns what tells this database from a copy of it. */
+  /** Returns a text that differs between this database and a copy of it. */
   identity(): Promise<string>
   /** Rate limiter that all nodes on the database share. Undefined if the database has none. */
   readonly rateLimiter?: RateLimiter | undefined

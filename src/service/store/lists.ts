@@ -131,7 +131,7 @@ function whereOf(conditions: Conditions): { readonly where: string; readonly val
 type Table = 'runs' | 'credits'
 type Range = Pick<RunFilter, 'accountId' | 'before' | 'after'>
 
-/** The rows to scan. `floor`: the newest row that is not scanned. */
+/** Conditions for the rows that a page scans. `floor`: the newest row that it does not scan. */
 const inRange = (table: Table, { accountId, before, after }: Range, floor = after): Conditions => ({
   [`${table}.account_id = ?`]: accountId,
   [`${table}.sequence < ?`]: before,

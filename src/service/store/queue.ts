@@ -15,7 +15,7 @@ const LEASE_MS = 15_000
 const ANSWER_MS = 30_000
 /** No create upstream starts with less lease. */
 export const MIN_CREATE_LEASE_MS = 10_000
-/** Crashes of workers that follow one job: its outputs may be the reason. */
+/** Maximum number of crashes while one job is followed: its outputs may cause them. */
 const MAX_CRASHES_OF_JOB = 20
 
 /** A create was sent, and its answer is not known. JSON of a `StoredJob` without a handle. */
@@ -158,15 +158,12 @@ async function recordCrashes(
   { crashes, failure }: CrashLimit,
   nowMs: number,
 ): Promise<FailedRuns> {
-  // To follow a job again is harmless. To give it up loses a paid result.
+  // Following a job again costs nothing. Giving it up loses a paid result.
   const isLast = ({ crashes: before, job }: Row) =>
     Number(before) + 1 >= (hasJob(job) ? MAX_CRASHES_OF_JOB : crashes)
-  for (const row of rows)
-    await tx.run(
-      `UPDATE runs SET crashes = crashes + 1${isLast(row) ? '' : `, ${BACK_IN_QUEUE}`} WHERE id = :id`,
-      {
-        id: String(row.id),
-      },
-    )
+  for (const row of rows) {
+    const returned = isLast(row) ? '' : `, ${BACK_IN_QUEUE}`
+    await tx.run(`UPDATE runs SET crashes = crashes + 1${returned} WHERE id = :id`, { id: String(row.id) })
+  }
   return await failRuns(tx, rows.filter(isLast), failure, nowMs)
 }

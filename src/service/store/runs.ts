@@ -51,8 +51,8 @@ export const MINE = 'id = :id AND owner = :owner AND attempt = :attempt'
 export const mine = ({ id, owner, attempt }: ClaimedRun) => ({ id, owner, attempt })
 
 /**
- * A run that comes back goes to the head of the queue of its model: its own turn may be far from the others. Its files, which
- * may have been removed when it had ended, are kept again.
+ * Returns a run to the head of the queue of its model: its own turn may be far from the others. Its files count as kept
+ * again, even if they were removed after it had ended.
  */
 export const BACK_IN_QUEUE = `
   status = 'queued', owner = '', started_at = NULL, lease_until = 0, files = 'kept', turn = coalesce((
@@ -63,19 +63,19 @@ const CREATED_BEFORE = `
   SELECT id, request FROM runs
   WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
 
-/** Locks the account, and an update of it waits until the run is charged. */
+/** Locks the account: other changes of it wait until the run is charged. */
 const LOCK_ACCOUNT = `
   SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
   FROM accounts WHERE id = :accountId {lock}`
 
-/** The same for the account and then its key. */
+/** Locks the account and then its key. */
 const LOCK_KEY = `
   SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance, accounts.banned
   FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE accounts.id = :accountId AND keys.id = :keyId {lock}`
 
 /**
- * Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked, so
- * nobody else numbers its runs.
+ * Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked, so that
+ * two of its creates at the same time get different turns.
  */
 const TURN = `coalesce(
   (SELECT max(turn) + 1 FROM runs {index runs_queued}
@@ -85,7 +85,7 @@ const TURN = `coalesce(
 const LOCK_RUN = `
   SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = :id {lock}`
 
-/** The job of a run that has ended is read for its cost. An account that pays a price is not told what its run cost. */
+/** The job of an ended run has its cost, which an account that pays a price does not see. */
 const FIND_RUN = `
   SELECT ${RUN_COLUMNS}, CASE WHEN price = 0 AND finished_at IS NOT NULL THEN job END AS job
   FROM runs WHERE id = :id AND account_id + 0 = :accountId`
@@ -175,8 +175,8 @@ export function createRunStore({ repeatable, get, all }: Database) {
 export function createAttemptStore({ repeatable, all, run }: Database) {
   return {
     /**
-     * Stores the job of the run, in place of an earlier one. Returns false if the change is refused. A job is true whoever has
-     * the run now: the job of the create with `intent` is stored by whoever sent it.
+     * Stores the job of the run, in place of an earlier one. Returns false if the change is refused. The worker that sent the
+     * create with `intent` can store its job even after another worker has taken the run over.
      */
     saveJob: async (claimed: ClaimedRun, job: StoredJob, intent?: JobIntent): Promise<boolean> =>
       (await run(
@@ -238,7 +238,7 @@ export function createAttemptStore({ repeatable, all, run }: Database) {
     ): Promise<FailedRuns | undefined> =>
       repeatable(async (tx) => {
         const row = await tx.get(LOCK_RUN, { id })
-        // A worker that still renders the run may have sent it in between.
+        // A worker that still renders the run may have sent its create in the meantime.
         if (!row?.stopping || JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
         if (end === 'resumed') await requeue(tx, id)
         else
@@ -271,7 +271,7 @@ export const lockMine = (tx: Transaction, claimed: ClaimedRun): Promise<Row | un
 
 const failureColumn = (failure: RunFailure) => ({ failure: JSON.stringify(failure) })
 
-/** Returns an ended run to the queue, where its job is followed. */
+/** Returns an ended run to the queue: a worker then follows its job. */
 const requeue = (tx: Transaction, id: string) =>
   tx.run(
     `UPDATE runs SET ${BACK_IN_QUEUE}, stopping = false, finished_at = NULL, failure = NULL WHERE id = :id`,
@@ -313,7 +313,7 @@ async function cancelRun(tx: Transaction, row: Row, nowMs: number): Promise<Canc
   const accountId = Number(row.account_id)
   if (row.status !== 'queued' && row.status !== 'processing')
     return { accountId, isCanceled: false, refunded: 0 }
-  // A queued run can have a job that an earlier attempt left to its followers.
+  // A queued run has a job if an earlier attempt sent its create. The next attempt follows it.
   const isQueued = row.status === 'queued' && !hasJob(row.job)
   const failure = canceled(isQueued ? 'refunded' : 'undecided', Number(row.price))
   const end = { status: 'canceled', finished_at: nowMs, stopping: !isQueued }
@@ -342,7 +342,7 @@ export async function failRuns(
     const isRefunded = cause.code !== OUTCOME_UNKNOWN
     const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
     const columns = { ...failureColumn(recorded), status: 'failed', finished_at: nowMs }
-    // Without a job that an operator has named, and that did not end well.
+    // Removes the job that an operator has named, since it failed.
     const before: StoredJob = intent === undefined ? {} : { intent }
     await tx.run(...update('runs', String(row.id), { ...columns, ...(isNamed && jobColumns(before)) }))
     if (isRefunded) refunded += await refundRun(tx, row, nowMs)
@@ -389,7 +389,7 @@ async function decideUnknown(
     await refundRun(tx, row, nowMs)
     const decided = { code: REFUNDED, message: failure.message }
     const recorded = Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided
-    // Without the key: a job that is found later may be that of another run.
+    // Without the key, since another run may adopt the same job later.
     await tx.run(...update('runs', id, { ...failureColumn(recorded), job_key: null }))
     return 'done'
   }

@@ -7,7 +7,7 @@ import { Refusal } from '../rules/refusal.js'
 
 export type { Row }
 
-/** A list of texts is for the words `in` and `list`. */
+/** The words `in` and `list` of a dialect take a list of texts. */
 export type SqlValue = string | number | boolean | null | readonly string[]
 
 /** Undefined is stored as null. */
@@ -62,7 +62,7 @@ export interface Dialect {
   }
 }
 
-/** Returns a function that fills in the words of a dialect, and numbers the values. The argument of a word is for its `?`. */
+/** Returns a function that fills in the words of a dialect, and numbers the values. The argument of a word replaces its `?`. */
 export function createCompiler({ sign, words }: Dialect) {
   const compiled = new Map<string, { readonly text: string; readonly names: readonly string[] }>()
 
@@ -90,7 +90,7 @@ export function createCompiler({ sign, words }: Dialect) {
   }
 }
 
-/** Replaces NUL by its symbol, and halves of surrogate pairs: neither database stores them. */
+/** Replaces NUL and halves of surrogate pairs, which the databases cannot store. */
 function storable(value: SqlValue): SqlValue {
   if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\u2400')
   return Array.isArray(value) ? value.map((text) => String(storable(text))) : value

@@ -95,7 +95,8 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
   addAuthRoute(app, site, {
     path: '/api/auth/sign-in',
     async act(fields, visitor, reply) {
-      const [email, password] = [required(fields, 'email'), required(fields, 'password')]
+      const email = required(fields, 'email')
+      const password = required(fields, 'password')
       const session = await begin(visitor, reply, () => sessions.signIn(email, password, visitor))
       return { session, next: safeNext(fields.next) }
     },

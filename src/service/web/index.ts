@@ -41,7 +41,7 @@ export async function addPages(app: FastifyInstance, options: SiteOptions): Prom
       pages.addHook('onRequest', async (request, reply) => {
         // Every page needs a session.
         site.session(request)
-        // A form sends its empty fields too. Without them, each view has one short URL.
+        // Removes the empty fields that a form sends, so that each view has one short URL.
         const { pathname, search } = new URL(request.url, 'http://x')
         const short = search.replace(/(?<=[?&])[^=&]+=(&|$)/g, '').replace(/[?&]$/, '')
         if (short !== search) return site.redirect(reply, pathname + short)

@@ -239,7 +239,7 @@ async function createRuns(
 ): Promise<void> {
   const { id: user, accountId } = site.session(request).user
   const body = Buffer.from(writeJson({ model: model.name, input }))
-  // The same form is the same runs, a changed one is others.
+  // The same form creates the same runs again, and a changed form creates others.
   const key = `${formKey}.${createHash('sha256').update(body).digest('base64url')}.${count}`
   for (let number = 1; number <= count; number++) {
     const by = site.proof(request)

@@ -70,7 +70,7 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
   /** One request for all rows of a page: 204, or the rows that changed and the new ones. */
   app.get<Asked>('/runs/live', async (request, reply) => {
     const accountId = site.account(request)
-    // Of each row, `<id>.<version>`.
+    // Each row sends `<id>.<version>`.
     const known = new Map(
       [request.query.at ?? []].flat().map((at) => String(at).split('.') as [string, string]),
     )
@@ -178,7 +178,10 @@ function shownRun({ options }: Site, run: ListedRun): ShownRun {
   const prompt = run.prompt ?? ''
   const { status, failure, isRefunded, isRemoved } = run
   const changing = {
-    ...{ status, failure, isRefunded, isRemoved },
+    status,
+    failure,
+    isRefunded,
+    isRemoved,
     progress: state?.progress === undefined ? undefined : Math.round(100 * state.progress),
     queuePosition: state?.queue_position,
   }

@@ -1,6 +1,6 @@
 /**
- * One claimed run: renders it, and records how it ended. An attempt that is aborted records nothing: its run returns to the
- * queue when the worker releases it, is another worker's, or was canceled.
+ * One claimed run: renders it, and records how it ended. An aborted attempt records nothing: the worker returns its run to the
+ * queue, another worker has it, or it was canceled.
  */
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, isSystemError } from '../../host/system-error.js'
@@ -51,9 +51,9 @@ export class Attempt {
   readonly isRemote: boolean
   /** Aborted when the worker stops, or when the run is canceled or no longer its own. */
   readonly stop = new AbortController()
-  /** Whether it uses a slot. Not while its end cannot be recorded. */
+  /** Whether it uses a slot. False once its end could not be recorded. */
   hasSlot = true
-  /** Whether its end is being recorded, so that a renewal may not find it. */
+  /** Whether its end is being recorded. A renewal then may not find the run, which is not lost. */
   isEnding = false
   state: RenderState = {}
   readonly #host: AttemptHost
@@ -115,12 +115,12 @@ export class Attempt {
     })
   }
 
-  /** What a render tells and stores before its run has ended. */
+  /** Callbacks of the render, which store its progress, cost and job. */
   #recorders(): RenderRecorders {
     const { run } = this
     return {
       onProgress: (progress) => {
-        // Not for a value that is not a number.
+        // False for NaN.
         if (progress > (this.state.progress ?? 0) && progress <= 1) this.state = { ...this.state, progress }
       },
       onPosition: (position) => {
@@ -147,7 +147,7 @@ export class Attempt {
       if (tries > 1) await this.#host.renew()
       const startedMs = clock.monotonic()
       const leftMs = await this.#persist(() => store.saveIntent(this.#claimed(), intent))
-      // The lease counts from before the question.
+      // Counts the time of the request as used.
       if (leftMs !== undefined && leftMs - (clock.monotonic() - startedMs) >= MIN_CREATE_LEASE_MS) return true
       if (leftMs !== undefined && !(await this.#saveJob({}, intent))) return false
     }
@@ -158,7 +158,7 @@ export class Attempt {
     return this.#persist(() => this.#options.store.saveJob(this.#claimed(), job, intent))
   }
 
-  /** After an abort, there is time for one try. */
+  /** Retries a write. After an abort, there is only time for one try. */
   #persist<Value>(write: () => Promise<Value>): Promise<Value> {
     const { signal } = this.stop
     return signal.aborted ? write() : persist(write, { ...this.#options, signal })
@@ -184,7 +184,7 @@ export class Attempt {
       closing.throwIfAborted()
       onError(error)
     }
-    // Until its end is recorded, which may take long, the run uses no slot.
+    // Recording the end may take long, so the run uses no slot until then.
     this.hasSlot = false
     fillSlots()
     const fail = () => store.failRun(this.#claimed(), NOT_RECORDED)

@@ -56,7 +56,7 @@ export function createStopCanceled(options: CanceledRunsOptions): () => Promise<
     tries.isRunning = true
     try {
       const job = JSON.stringify(run.stored ?? {})
-      // A worker that still renders the run may have sent it since.
+      // A worker that still renders the run may have sent its create since the decision.
       const end = tries.decided?.job === job ? tries.decided.end : await decide(options, run)
       tries.nextAtMs = clock.monotonic() + stepOf(CANCEL_STEPS_MS, ++tries.number)
       if (end === undefined) return
@@ -94,7 +94,7 @@ async function decide(options: CanceledRunsOptions, run: StoppingRun): Promise<C
   const costs = model.mayCost || (handle ?? intent)?.place?.costs === true
   const end = await cancelJob(options, run)
   if (end === 'not canceled' && isWithin(costs ? MAX_STOPPING_MS : MAX_FREE_STOPPING_MS)) return undefined
-  // Refunded only if the provider certainly did not charge for it.
+  // Refund only if the provider definitely did not charge for it.
   if (!costs || end === 'not charged') return 'refunded'
   if (end === 'not canceled') return 'unknown'
   return end === 'succeeded' ? 'resumed' : 'kept'

@@ -40,7 +40,7 @@ interface ModelOfRender {
   readonly schema?: ModelSchema | undefined
 }
 
-/** What a render tells and stores before the run has ended. */
+/** Called during a render, before the run has ended. */
 export interface RenderRecorders extends ModelOfRender {
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress(fraction: number): void

@@ -112,8 +112,8 @@ export class Retention {
 const ABANDONED_AFTER_MS = 3_600_000
 
 /**
- * Removes the folders of workers without runs, one hour after the last change in the folder. Only folders with the name of a
- * worker, and nothing behind a link: the data folder may be one that its user chose, with other folders beside.
+ * Removes the folders of workers without runs, one hour after the last change in the folder. Removes only folders with the name
+ * of a worker, and follows no links: a data folder that the user chose may have other folders in it.
  */
 async function removeAbandonedFolders({ work, store, clock, onError }: RetentionOptions): Promise<void> {
   const parent = await lstat(work).catch(() => undefined)

@@ -70,7 +70,7 @@ export class Worker {
   readonly #requested = new Map<string, string>()
   /** Models that this node does not have, and that queued runs carry. By name, as the first run in the queue has it. */
   #others: ReadonlyMap<string, ServedModel> = new Map()
-  /** The others whose runs stay queued. */
+  /** Names of the models that `onUnserved` was called for. */
   readonly #unserved = new Set<string>()
   #claims: Claims | undefined
   #claiming: Promise<void> | undefined
@@ -78,7 +78,7 @@ export class Worker {
   #disarmPoll: Disarm = () => {}
   #disarmRenewal: Disarm = () => {}
   #renewedAtMs: number
-  /** A worker that was late itself, or has just started, takes no run of others back before this time. */
+  /** Before this time, a worker that was late itself or has just started takes no runs back from others. */
   #judgesFromMs: number
 
   constructor(options: WorkerOptions) {
@@ -114,7 +114,7 @@ export class Worker {
   /** Must be called after a run was queued. */
   wake({ id, model }: QueuedRun): void {
     if (this.#claims === 'requested') this.#requested.set(id, model)
-    // A poll asks for the models that this node does not have.
+    // Models that this node does not have are found by the next poll.
     if (this.#claimableModels().includes(model)) this.#fillSlots()
   }
 
@@ -226,7 +226,7 @@ export class Worker {
       const only = this.#claims === 'requested' ? asked : undefined
       if (only?.length === 0) return
       const run = await store.claimRun({ worker: this.id, nowMs: clock.now(), models, only })
-      // Without a run, none of these is in the queue.
+      // If no run was found, none of these is in the queue.
       for (const id of run === undefined ? (only ?? []) : [run.id]) this.#requested.delete(id)
       if (run === undefined) return
       this.#begin(run)
@@ -240,13 +240,13 @@ export class Worker {
     const { isRemote = false } = modelNamed(this.#models(), run.model) ?? {}
     const attempt = new Attempt(run, isRemote, this.#host, this.#options)
     const { stop } = attempt
-    // A run that comes back to its own worker has another attempt: the one before is over.
+    // After its lease ran out, a run can come back to its own worker: ends the earlier attempt.
     this.#held.get(run.id)?.stop.abort(leaseLost())
     this.#held.set(run.id, attempt)
     if (closing.aborted) stop.abort(closing.reason)
     const work = this.#modelOf(run)
       .then((model) => attempt.process(model))
-      // When the worker stops or the run is lost, a failure that could not be recorded is no error.
+      // Not reported: a write that was given up because the worker stops, or no longer has the run.
       .catch((error) => {
         if (error !== closing.reason && error !== stop.signal.reason) onError(error)
       })
@@ -260,15 +260,15 @@ export class Worker {
   }
 
   /**
-   * Renews the leases of the runs that this worker knows; a claim whose answer was lost runs out. A lease that ran out is
-   * renewed too while nobody has taken the run. Aborts the runs that others have.
+   * Renews the leases of the held runs, including leases that ran out. Aborts the renders of runs that another worker has taken.
+   * A run whose claim got no response is not held, so its lease runs out.
    */
   async #renew(): Promise<void> {
     const { store, clock } = this.#options
     const attempts = [...this.#held.values()]
     const ids = attempts.map(({ run }) => run.id)
     const startedMs = clock.monotonic()
-    // Also without runs: it shows whether the database writes.
+    // Also without runs, to find out whether the database can be written.
     const kept = await store.renewRuns(this.id, ids)
     if (this.#isLate()) this.#judgesFromMs = clock.monotonic() + RENEW_MS
     this.#renewedAtMs = startedMs

@@ -200,7 +200,7 @@ class Finder {
   #linked(from: readonly string[], link: RegExp, name: string, first = link): readonly string[] {
     const found = new Set<string>()
     const passed = new Set(from)
-    // A set also visits what is added meanwhile.
+    // The iteration of a set includes what is added during it.
     for (const id of passed)
       for (const [input, value] of Object.entries(this.#workflow[id]?.inputs ?? {})) {
         const next = linkedNode(this.#workflow, value)
@@ -219,7 +219,7 @@ function liveNodes(workflow: Workflow): Workflow {
   const ids = Object.keys(workflow)
   const used = new Set(ids.flatMap(sourcesOf))
   const live = new Set(ids.filter((id) => !used.has(id) && OUTPUT.test(workflow[id]?.class_type ?? '')))
-  // A set also visits what is added meanwhile.
+  // The iteration of a set includes what is added during it.
   for (const id of live) for (const source of sourcesOf(id)) live.add(source)
   return live.size === 0
     ? workflow

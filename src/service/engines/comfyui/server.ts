@@ -16,9 +16,9 @@ import { checkReferences, type ReadSlots, slotValues } from './slots.js'
 import { filledWorkflow, type Workflow } from './workflow.js'
 
 const POLL_MS = 1_000
-/** Looks into the history for each look for the job in the queue, which may be long. */
-const LOOKS_PER_QUEUE = 5
-/** Folder for references within the server's folder of inputs: no file of the user is overwritten. */
+/** Polls of the history for each poll of the queue, which may be long. */
+const POLLS_PER_QUEUE = 5
+/** Folder for references within the server's folder of inputs, so that no file of the user is overwritten. */
 const UPLOAD_FOLDER = 'rushes'
 /** The ids that versions before July 2025 choose. Another server may use one id for all jobs. */
 const RANDOM_UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
@@ -60,9 +60,9 @@ export function createComfyServer(upstream: Upstream, model: ComfyModel): JobSer
       return problem && upstream.clean(problem)
     },
     async poll({ id }, signal, number) {
-      const look = number % LOOKS_PER_QUEUE === 0 ? find : ended
-      const found = await look(upstream, id, signal).catch((error) => {
-        // A queue of many large workflows tells nothing. The job is being rendered, and the history will have its end.
+      const fetchState = number % POLLS_PER_QUEUE === 0 ? find : ended
+      const found = await fetchState(upstream, id, signal).catch((error) => {
+        // A queue of many large workflows is too large to read. The history will have the end of the job.
         if (!(error instanceof UnusableAnswer)) throw error
         return undefined
       })
@@ -127,8 +127,8 @@ async function find(upstream: Upstream, id: string, signal: AbortSignal): Promis
 }
 
 /**
- * The interrupt is sent only if the queue shows right before that this job is running. Versions before autumn 2025 ignore
- * its id: there, a job that starts between these two requests is interrupted.
+ * Sends the interrupt only if the queue shows that this job is running. Versions before autumn 2025 ignore the id in it, and
+ * interrupt a job that has started since the queue was read.
  */
 async function cancel(upstream: Upstream, { id }: JobHandle, signal: AbortSignal): Promise<'unknown'> {
   const post = async (path: string, json: unknown): Promise<void> =>

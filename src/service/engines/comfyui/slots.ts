@@ -112,7 +112,8 @@ function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
         'or name the inputs in a model file: slots: { prompt: 6.inputs.text, … }',
     )
   const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
-  const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]
+  const steps = ownValue('steps')
+  const guidance = ownValue('guidance')
   if (slots.negative_prompt) settings.offer('negative_prompt', NEGATIVE_PROMPT)
   if (Number.isInteger(steps)) settings.offer('steps', withDefault(STEPS, Number(steps)))
   if (typeof guidance === 'number') settings.offer('guidance', withDefault(GUIDANCE, guidance))

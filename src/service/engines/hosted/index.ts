@@ -12,7 +12,7 @@ import type { EngineSettings } from '../settings.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
 import { PROVIDERS, type Provider } from './providers.js'
 
-/** All that an engine of a provider needs to know of a document, with the provider's addresses. */
+/** What an engine needs from a document, with the provider's addresses. */
 export interface HostedModel {
   /** fal: the endpoint. Replicate: `owner/name`, with `:version` for a model that is pinned. Empty for Cog. */
   readonly model: string

@@ -53,14 +53,14 @@ export const readImages: ReadEngine = (settings, document) => {
   }
 }
 
-/** What the answers of a server have told about it. */
+/** What is known about a server from its answers. */
 interface ImagesServer {
   readonly upstream: Upstream
   /** Newer models of OpenAI always send base64, and refuse the field that asks for it. */
   takesFormat: boolean
   /**
    * stable-diffusion.cpp reads all parameters from the prompt: without a seed there, each run would be the same picture.
-   * Undefined while the server has not said what it is.
+   * Undefined until the server has answered.
    */
   isSdcpp: boolean | undefined
 }
@@ -78,7 +78,7 @@ async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<b
   return data.length === 1 && isObject(data[0]) && data[0].id === 'sd-cpp-local'
 }
 
-/** A request that is refused, and sent again in another form, has drawn nothing. */
+/** Sends a refused request again in another form: a refused one has drawn nothing. */
 async function draw(
   server: ImagesServer,
   fields: Readonly<Record<string, unknown>>,

@@ -30,7 +30,7 @@ export const readSdapi: ReadEngine = (settings, document) => {
     checkDecodable(references)
     const prompt = String(job.input.prompt ?? '')
     const fields = sent.fieldsOf(job.input)
-    // Two of the servers have the program that ends at a long text.
+    // Two of the servers contain stable-diffusion.cpp, which exits at a long text.
     checkLength(prompt, ...fields.map(([, value]) => value))
     const json = nested([
       ...Object.entries({ prompt, ...sizes.sizeOf(job.input), batch_size: 1, n_iter: 1 }),

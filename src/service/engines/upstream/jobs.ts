@@ -47,7 +47,7 @@ export type JobState<Result> =
   | { readonly state: 'failed'; readonly message: string; readonly cost?: RunCost | undefined }
   /** The server itself does not know the job. */
   | { readonly state: 'missing' }
-  /** The answer tells nothing about the job. */
+  /** The answer does not contain the state of the job. */
   | { readonly state: 'unknown' }
 
 export interface JobServer<Result> {
@@ -79,9 +79,9 @@ export interface JobServer<Result> {
 const SETTLE_MS = 1_000
 /** Failed polls in a row by which a job that costs nothing is lost. */
 const MAX_FAILURES = 20
-/** Answers in a row with which a server denies a job. Right after its creation, it may not be known everywhere. */
+/** Answers in a row by which a server denies a job. Right after its creation, not all servers of a provider may know it. */
 const MIN_DENIALS = 4
-/** Time over which a provider denies a paid job, or its key, before nothing more is asked. */
+/** Time for which a provider must deny a paid job, or the key, before the polls end. */
 const DENIED_FOR_MS = 180_000
 /** Pauses between the tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
@@ -279,7 +279,7 @@ class JobRun<Result> {
       await this.#save({ ...this.#stored, end: 'over' })
       throw reason
     }
-    // Without a word about the charge, it may still succeed.
+    // If the answer does not mention the charge, the job may still succeed.
     if (end !== 'succeeded') throw undecided(handle, reason)
     const late = new AbortController()
     this.#clock.alarm(LATE_LIMIT_MS, () => late.abort(reason))
@@ -346,7 +346,7 @@ class JobRun<Result> {
     if (!isRepeated || (++this.#failures >= MAX_FAILURES && !this.#costs)) throw error
   }
 
-  /** Throws the error after several denials in a row: one may be a hiccup of the server. */
+  /** Throws the error after several denials in a row: a single one may be a temporary fault of the server. */
   #deny(error: Error): undefined {
     const nowMs = this.#clock.monotonic()
     if (++this.#denials === 1) this.#deniedAtMs = nowMs

@@ -45,11 +45,11 @@ export interface OneRequest<Answer> {
   readonly clock: Clock
   /** Sends the request that renders the run, and resolves with its answer. Calls the hooks of the job. */
   send(job: RenderJob): Promise<Answer>
-  /** Makes the answer the outputs of the run. */
+  /** Converts the answer to the outputs of the run. */
   publish(answer: Answer, job: RenderJob): Promise<readonly RenderedFile[]>
 }
 
-/** Creates an engine that never sends a run again whose request may have been accepted, if runs cost money. */
+/** Creates an engine that sends each run once: if runs cost money, never again after a request that may have been accepted. */
 export const createOnceEngine = <Answer>(
   server: { readonly costs: boolean; close?(): Promise<void> },
   plan: OneRequest<Answer>,

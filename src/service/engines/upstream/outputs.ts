@@ -81,7 +81,7 @@ const removeFiles = (paths: readonly string[]): Promise<unknown> =>
 
 /**
  * Renames hidden files in the job's folder to `image.png`, or `image-1.png`, `image-2.png` …, in this order. Throws
- * `JobEnded` unless each is an image, or for a video model a video. `accepted`: other accepted kinds, such as `audio`.
+ * `JobEnded` for a file of another type. `accepted`: types that the files may have. Default: that of the model.
  */
 export async function publishOutputs(
   { folder, kind }: RenderJob,

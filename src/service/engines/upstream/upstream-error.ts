@@ -54,7 +54,7 @@ export function isTransient(error: unknown): boolean {
   )
 }
 
-/** Whether the account of the key is the reason, and not the run. */
+/** Whether the account of the key was refused, and not the run. */
 export const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)
 
 /** Whether no server answered, or one that was not ready in its time. */

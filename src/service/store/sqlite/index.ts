@@ -22,7 +22,7 @@ export function openSqliteStore(path: string, clock: Pick<Clock, 'now'> = system
   const open = openServiceDatabase(path)
   const database = createSqliteDatabase(open, clock)
   const { stopWaiting, close } = database
-  // The copy of a file is another file.
+  // A copy of the file has another inode.
   return createStore({
     database,
     pages: database,

@@ -104,7 +104,8 @@ async function* checkService(ctx: Context): AsyncGenerator<Finding> {
 const skipped = (reason: string, ...checks: readonly string[]): readonly Finding[] =>
   checks.map((check) => ({ check, status: 'skipped', message: `not checked: ${reason}` }))
 
-function checkConfig({ config, profileName, ...ctx }: Context): Part {
+function checkConfig(ctx: Context): Part {
+  const { config, profileName } = ctx
   const { path } = config
   const profile = profileName === 'default' ? '' : `, profile ${profileName}`
   if (!existsSync(path)) return ok(`no config file (${path})${profile}`)

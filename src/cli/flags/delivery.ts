@@ -76,7 +76,7 @@ export async function deliveryOf(
     isFolder,
   })
   if (target?.kind === 'stdout') {
-    checkStdout(ctx, 'image or video bytes', 'fox.png')
+    checkStdout(ctx)
     if (runs > 1)
       throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')
   }
@@ -109,25 +109,22 @@ function flagsAgain(
   isForAll: boolean,
 ): readonly string[] {
   const isReusable = output !== undefined && (isForAll || /[/\\]$/.test(output) || output.includes('{id}'))
-  const target = isReusable
-    ? ['-o', quoteWord(output)]
-    : download === true || output !== undefined
-      ? ['-d']
-      : []
+  const isDownload = download === true || output !== undefined
   return [
-    ...target,
+    ...(isReusable ? ['-o', quoteWord(output)] : []),
+    ...(isDownload && !isReusable ? ['-d'] : []),
     ...(overwrite === true ? ['--overwrite'] : []),
     ...(sidecar === true ? ['--sidecar'] : []),
     ...(show === true ? ['--show'] : []),
   ]
 }
 
-/** Throws `usage` where `-o -` would write `what` to a terminal or between JSON. `name`: of a file, for the hint. */
-function checkStdout({ out }: Terminal, what: string, name: string): void {
+/** Throws `usage` where `-o -` would write bytes to a terminal or between JSON. */
+function checkStdout({ out }: Terminal): void {
   if (out.stdoutIsTerminal)
     throw usageError(
-      `-o - would write ${what} to the terminal.`,
-      `Redirect standard output (-o - > ${name}) or name a file (-o ${name}).`,
+      '-o - would write image or video bytes to the terminal.',
+      'Redirect standard output (-o - > fox.png) or name a file (-o fox.png).',
     )
   if (out.mode.json)
     throw usageError(

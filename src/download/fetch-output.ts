@@ -129,7 +129,7 @@ export class OutputDownload {
 
   /**
    * Failures count from one again after each new mebibyte: otherwise a large file would never complete over a connection
-   * that breaks every hundred megabytes. Bytes that are downloaded a second time are no progress.
+   * that breaks every hundred megabytes. Bytes that are downloaded a second time do not count.
    */
   #countFailure(): void {
     const usefulBytes = this.#part?.resumable?.bytes ?? 0

@@ -76,7 +76,7 @@ export const findFfmpeg = (searchPath = ''): string | undefined =>
     .find(existsSync)
 
 /** Returns at most 4,096 characters of base64 a code. q=2: it never replies, for the shell would read that. */
-export function kittyCodes(png: Buffer): string {
+function kittyCodes(png: Buffer): string {
   const chunks = png.toString('base64').match(/.{1,4096}/g) ?? []
   const codes = chunks.map((chunk, index) => {
     const first = index === 0 ? 'a=T,f=100,q=2,' : ''

@@ -9,11 +9,14 @@ export function fromBase64(payload: string): Buffer | undefined {
   return fromDigits(plain) ?? fromDigits(plain.replace(/\s+/g, ''))
 }
 
-/** Counts the bytes: a pattern over 64 MiB would take longer than the decoding. */
+/**
+ * Decodes the characters of either alphabet; undefined if another character is among them. Node skips such characters, so
+ * the bytes are then too few: counting them is faster than a pattern over 64 MiB.
+ */
 function fromDigits(text: string): Buffer | undefined {
   const padding = /={0,2}$/.exec(text.slice(-2))?.[0].length ?? 0
   const digits = text.length - padding
-  // Node would read a character beyond Latin-1 as another one.
+  // Node uses only the low byte of a character beyond Latin-1, which may be a valid one.
   if (digits % 4 === 1 || Buffer.byteLength(text) > text.length) return undefined
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined

@@ -1,4 +1,7 @@
-/** Prices of runs by the documents of their models, and the check of a price. Amounts are whole numbers of millionths, so that sums are exact. */
+/**
+ * Prices of runs by the documents of their models, and the check of a document's price. Amounts are whole numbers of
+ * millionths, so that sums are exact.
+ */
 import type { ModelDocument, ModelInput, ModelSchema, ParameterSchema, Price } from './models.js'
 import { listedValues } from './parameters.js'
 import { isObject } from './parse.js'

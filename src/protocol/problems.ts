@@ -1,6 +1,6 @@
 /**
- * One row for each error code of the interface (section 7): HTTP status, cause, exit code, and
- * what the user should do. Used by the client, the command line and the local service.
+ * One row for each error code of the interface (section 7): HTTP status, cause, exit code, and what the user should do.
+ * Used by the client, the command line and the local service.
  */
 import { EXIT } from '../errors.js'
 

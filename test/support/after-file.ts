@@ -18,7 +18,7 @@ export function whenOver(cleanUp: () => unknown): void {
   else onTestFinished(async () => void (await cleanUp()))
 }
 
-/** Runs the cleanups of the file. Called by `setup.ts`. */
+/** Runs the cleanups of the file. Called by `setup/each-file.ts`. */
 export async function cleanUpFile(): Promise<void> {
   const errors: unknown[] = []
   for (const cleanUp of cleanups.splice(0).reverse())

@@ -42,7 +42,8 @@ export function hashOfRequest(body: unknown): string {
   const hash = createHash('sha256')
   const add = (value: unknown): void => {
     if (typeof value === 'string') {
-      // Half a surrogate pair would be hashed as another character. Its escapes are no number.
+      // UTF-8 has no unpaired surrogates and would replace them all by one character, so such text is hashed as JSON. Its
+      // escapes (`\ud83e`) keep it apart from the length of another text.
       if (value.isWellFormed()) hash.update(`"${value.length}"`).update(value)
       else hash.update(JSON.stringify(value))
     } else if (typeof value === 'object' && value !== null) {

@@ -52,7 +52,7 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   if (obstacle !== undefined)
     throw usageError(
       `${obstacle.message}.`,
-      'Name another file with -o, or add --overwrite to replace a file or a link.',
+      `Name another file with -o${overwrite ? '' : ', or add --overwrite to replace a file or a link'}.`,
     )
   const isReplaced = path !== '-' && isFile(path)
   const published =

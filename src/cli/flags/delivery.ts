@@ -50,7 +50,10 @@ export interface Delivery {
   readonly patience: number | 'once' | undefined
   /** Whether to draw the results in the terminal, if it can. */
   readonly show: Show | undefined
-  /** Returns the flags, quoted, for a later command that delivers the outputs of some runs of this one in the same way. */
+  /**
+   * Returns the flags, quoted, with which a later command delivers the outputs in the same way. `runs`: how many of the
+   * runs of this command it delivers.
+   */
   again(runs: number): readonly string[]
 }
 
@@ -101,8 +104,8 @@ function timeoutOf(settings: Settings, flag: string | undefined): number | undef
 }
 
 /**
- * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}: the
- * numbers of the others would mean other files.
+ * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}:
+ * numbers in a name count all runs, and would give other files.
  */
 function flagsAgain(
   { download, output, overwrite, sidecar, show }: DeliveryOptions,

@@ -40,7 +40,7 @@ export async function main(options: MainOptions): Promise<number> {
         const app = openApp({ ...options, out: output })
         try {
           const flags = command.opts()
-          // A missing profile does not keep the help back.
+          // The help is printed even if the profile is missing.
           const createsProfile = needs.createsProfile === true || flags.help === true
           const ctx = openSession(app, { ...needs, createsProfile, globals })
           // Reports a missing profile, also for a command that needs no setting.

@@ -413,30 +413,19 @@ export function quarantineForeignLog(path: string): void {
 
 const INSPECT_TIMEOUT_MS = 2_000
 
-interface Inspection {
-  /** Number of applied migrations; 0 if it cannot be read. */
-  readonly version: number
-  /** `ok`, or the problems that were found. */
-  readonly integrity: string
-}
-
 /**
- * Checks a file without writing to it. Throws the error of a file that cannot be read now, for example because it is
- * locked: that proves nothing about its content.
+ * Checks a file without writing to it. Returns `ok`, or the problems that were found. Throws the error of a file that
+ * cannot be read now, for example because it is locked: that proves nothing about its content.
  */
-export function inspectDatabase(path: string): Inspection {
+export function integrityOf(path: string): string {
   try {
     refuseEmpty(path)
     return withDatabase(path, INSPECT_TIMEOUT_MS, (database) => {
-      const [found] = database.prepare('PRAGMA user_version').all() as { user_version: number }[]
       const rows = database.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[]
-      return {
-        version: found?.user_version ?? 0,
-        integrity: rows.map(({ integrity_check }) => integrity_check).join('; '),
-      }
+      return rows.map(({ integrity_check }) => integrity_check).join('; ')
     })
   } catch (error) {
     if (!isCorruption(error)) throw error
-    return { version: 0, integrity: describeReason(error) }
+    return describeReason(error)
   }
 }

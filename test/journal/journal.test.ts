@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { inspectDatabase } from '../../src/host/database.js'
+import { integrityOf } from '../../src/host/database.js'
 import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
 import { identityOf } from '../../src/protocol/identity.js'
@@ -402,7 +402,7 @@ describe('several processes', () => {
     expect(asideOf(path)).toEqual(aside)
     const { journal } = createTestJournal(path)
     expect(new Set(idsIn(journal)).size).toBe(60)
-    expect(inspectDatabase(path).integrity).toBe('ok')
+    expect(integrityOf(path)).toBe('ok')
   })
 
   it.each(containers)(

@@ -31,7 +31,13 @@ export const accountCommands: readonly AdminCommand[] = [
       await printList(out, await admin.accounts(), {
         header: ['ID', 'ACCOUNT', 'BALANCE', 'STATE', 'KEYS', 'RUNS', 'CREATED'],
         cells: ({ id, name, balance, banned, keys, runs, createdAtMs }) => [
-          ...[id, name, balance, banned ? 'banned' : 'active', keys, runs, isoTime(createdAtMs)],
+          id,
+          name,
+          balance,
+          banned ? 'banned' : 'active',
+          keys,
+          runs,
+          isoTime(createdAtMs),
         ],
         json: accountJson,
       })
@@ -84,7 +90,12 @@ export const creditsCommands: readonly AdminCommand[] = [
       await printList(out, await admin.entries(name, limitIn(flags)), {
         header: ['ENTRY', 'CREDITS', 'KIND', 'RUN', 'KEY', 'CREATED'],
         cells: ({ sequence, amount, kind, runId, keyId, createdAtMs }) => [
-          ...[sequence, amount > 0 ? `+${amount}` : amount, kind, runId, keyId, isoTime(createdAtMs)],
+          sequence,
+          amount > 0 ? `+${amount}` : amount,
+          kind,
+          runId,
+          keyId,
+          isoTime(createdAtMs),
         ],
         json: ({ sequence, account, kind, amount, runId, keyId, createdAtMs }) => ({
           sequence,

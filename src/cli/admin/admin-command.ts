@@ -64,7 +64,7 @@ export async function perform(
     )
   if (data !== undefined && database !== undefined)
     throw usageError('--data and --database cannot be used together.', 'Select one service.')
-  // A flag overrides the variable.
+  // --data selects a folder, even if RUSHES_DATABASE_URL is set.
   const databaseUrl = data === undefined ? databaseUrlOf(database, ctx.env) : undefined
   const folder = dataFolderOf(data, ctx)
   const { openAdministration } = await import('../../service/admin.js')

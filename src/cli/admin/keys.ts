@@ -51,14 +51,18 @@ export const keyCommands: readonly AdminCommand[] = [
       await printList(out, await admin.keys(account), {
         header: KEY_HEADER,
         cells: (key) => [
-          ...[key.id, key.account, key.name, keyStateOf(key, nowMs)],
-          ...[usageText(key.spent, key.spendLimit), usageText(key.used, key.quota)],
-          ...[
-            key.allowedIps?.join(' ') ?? 'any',
-            timeOf(key.expiresAtMs) ?? 'never',
-            timeOf(key.createdAtMs),
-          ],
-          ...[formatRate(key.rate ?? RUNS_LIMIT), key.prefix, timeOf(key.usedAtMs)],
+          key.id,
+          key.account,
+          key.name,
+          keyStateOf(key, nowMs),
+          usageText(key.spent, key.spendLimit),
+          usageText(key.used, key.quota),
+          key.allowedIps?.join(' ') ?? 'any',
+          timeOf(key.expiresAtMs) ?? 'never',
+          timeOf(key.createdAtMs),
+          formatRate(key.rate ?? RUNS_LIMIT),
+          key.prefix,
+          timeOf(key.usedAtMs),
         ],
         optional: KEY_OPTIONAL,
         json: keyJson,
@@ -147,8 +151,18 @@ const keyJson = (key: KeyDetails) => ({
 
 /** New columns are added at the end, because scripts read columns by position. */
 const KEY_HEADER = [
-  ...['ID', 'ACCOUNT', 'KEY', 'STATE', 'SPENT', 'RUNS', 'ALLOWED IPS', 'EXPIRES', 'CREATED'],
-  ...['RATE', 'PREFIX', 'LAST USED'],
+  'ID',
+  'ACCOUNT',
+  'KEY',
+  'STATE',
+  'SPENT',
+  'RUNS',
+  'ALLOWED IPS',
+  'EXPIRES',
+  'CREATED',
+  'RATE',
+  'PREFIX',
+  'LAST USED',
 ]
 
 /** Shown if they fit, the most important one first. */

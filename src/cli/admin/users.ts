@@ -41,8 +41,13 @@ export const userCommands: readonly AdminCommand[] = [
       await printList(out, await admin.users(), {
         header: ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED'],
         cells: ({ id, email, account, password, sessions, lastSeenAtMs, createdAtMs }) => [
-          ...[id, email, account, password && 'set', sessions],
-          ...[isoOrNull(lastSeenAtMs) ?? undefined, isoTime(createdAtMs)],
+          id,
+          email,
+          account,
+          password === undefined ? undefined : 'set',
+          sessions,
+          isoOrNull(lastSeenAtMs),
+          isoTime(createdAtMs),
         ],
         json: userJson,
       })

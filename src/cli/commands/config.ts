@@ -46,7 +46,8 @@ async function list(ctx: Context): Promise<number> {
   return EXIT.ok
 }
 
-async function get({ out, ...ctx }: Context, _flags: object, key = ''): Promise<number> {
+async function get(ctx: Context, _flags: object, key = ''): Promise<number> {
+  const { out } = ctx
   settingOfKey(key)
   const profile = ctx.profile()
   const value = settingOf(profile, key)

@@ -109,11 +109,15 @@ const mayCost = (run: JournalRun): boolean =>
 async function isConfirmed(ctx: Context, rows: readonly JournalRun[], isFiltered: boolean): Promise<boolean> {
   const [first, ...others] = rows.filter(mayCost)
   if (first === undefined && !(isFiltered && rows.length > 0)) return true
-  let summary = `${plural(rows.length, 'run')} would be removed from the journal.`
-  if (first !== undefined && rows.length === 1)
-    summary = `${nameOfRun(first)} is ${first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'} (${first.address}). It may cost money, and its id will be lost.`
-  else if (first !== undefined)
-    summary = `${others.length + 1} of ${plural(rows.length, 'run')} are unfinished or unconfirmed. They may cost money, and their ids will be lost.`
+  const all = plural(rows.length, 'run')
+  let summary = `${all} would be removed from the journal.`
+  if (first !== undefined && rows.length === 1) {
+    const state = first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'
+    summary = `${nameOfRun(first)} is ${state} (${first.address}). It may cost money, and its id will be lost.`
+  } else if (first !== undefined)
+    summary =
+      `${others.length + 1} of ${all} are unfinished or unconfirmed. ` +
+      'They may cost money, and their ids will be lost.'
   const answer = await confirm(ctx, `${summary} Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`)
   if (answer === 'not asked')
     throw usageError(

@@ -45,11 +45,11 @@ async function mcpCommand(ctx: Context, { allowOutside = false, ...flags }: McpF
   ])
   const commands: Commands = {
     batch: batch.runManifest,
-    cancel: (at, { ids }) => cancel.cancelCommand(at, {}, ids),
+    cancel: (at, ids) => cancel.cancelCommand(at, {}, ids),
     list: list.listCommand,
-    models: (at, { name, refresh }) => models.modelsCommand(at, { refresh }, name),
+    models: (at, name) => models.modelsCommand(at, {}, name),
     run: (at, { request, flags: given, ...session }) => run.runCommand(at, request, given, session),
-    show: (at, { name }) => show.showCommand(at, {}, name),
+    show: (at, name) => show.showCommand(at, {}, name),
   }
   return serveMcp(ctx, { ...flags, folder, maxRuns, allowOutside }, commands)
 }

@@ -21,7 +21,6 @@ import {
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 import { modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
-import type { Terminal } from '../terminal/output.js'
 
 interface ModelsFlags {
   readonly refresh?: boolean
@@ -182,16 +181,12 @@ async function readDocumentsOf(
   throw problemsError(`${shownFile} has`, problems, '; nothing was added')
 }
 
-async function removeCommand(
-  { configFolder, ...ctx }: Context,
-  _flags: object,
-  name: string,
-): Promise<number> {
-  const isRemoved = await removeModel(configFolder, name).then(
-    () => true,
-    (error: unknown) => errorCode(error) !== 'ENOENT' && refuseChange(error),
-  )
-  if (!isRemoved) {
+async function removeCommand(ctx: Context, _flags: object, name: string): Promise<number> {
+  const { configFolder } = ctx
+  try {
+    await removeModel(configFolder, name)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') refuseChange(error)
     const added = [...listAdded(configFolder).values()]
     const names = added.flatMap((document) => (typeof document === 'object' ? [document.name] : []))
     throw usageError(
@@ -209,7 +204,7 @@ function refuseChange(error: unknown): never {
   throw usageError(`Cannot write ${describeError(error)}.`, 'To use another folder, set RUSHES_CONFIG_DIR.')
 }
 
-function report({ out }: Terminal, name: string, result: 'added' | 'replaced' | 'removed'): void {
+function report({ out }: Context, name: string, result: 'added' | 'replaced' | 'removed'): void {
   if (out.mode.json) out.json({ model: name, result })
   else out.note(`${result.charAt(0).toUpperCase()}${result.slice(1)} ${name}.`)
 }

@@ -33,7 +33,7 @@ interface RunFlags extends CreateFlags {
 }
 
 /** What a session of `rushes mcp` adds. */
-type SessionOptions = Partial<Pick<CreateRunsOptions, 'limit' | 'observer' | 'requestId'>>
+type McpParts = Partial<Pick<CreateRunsOptions, 'limit' | 'observer' | 'requestId'>>
 
 const MAX_RUNS = 10_000
 
@@ -192,7 +192,7 @@ export async function runCommand(
   ctx: Context,
   requested: RequestOptions,
   flags: CreateFlags,
-  session: SessionOptions = {},
+  session: McpParts = {},
 ): Promise<number> {
   const { out, globals } = ctx
   const { wait } = flags
@@ -255,7 +255,13 @@ export async function runCommand(
   const { createRuns } = await import('../runs/carry-out.js')
   return createRuns(ctx, {
     ...session,
-    ...{ connection, delivery, count, request: { ...request, model, body }, wait, labels, limit },
+    connection,
+    delivery,
+    count,
+    request: { ...request, model, body },
+    wait,
+    labels,
+    limit,
   })
 }
 

@@ -29,19 +29,16 @@ import {
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 
 export function register(command: Command, { act }: CommandEnvironment): void {
-  const [database, level, role] = [
-    databaseOption(),
-    choiceOption(
-      '--log-level <level>',
-      'Log level on standard error: silent, error, warn, info or debug',
-      LOG_LEVELS,
-    ),
-    choiceOption(
-      '--role <role>',
-      'Role of this node: answer requests (api), render runs (worker), or all',
-      ROLES,
-    ),
-  ]
+  const level = choiceOption(
+    '--log-level <level>',
+    'Log level on standard error: silent, error, warn, info or debug',
+    LOG_LEVELS,
+  )
+  const role = choiceOption(
+    '--role <role>',
+    'Role of this node: answer requests (api), render runs (worker), or all',
+    ROLES,
+  )
   command
     .option('--port <port>', 'Port to listen on; 0 for any free port', DEFAULTS.port)
     .option('--host <address>', 'Address to listen on', DEFAULTS.host)
@@ -70,7 +67,7 @@ export function register(command: Command, { act }: CommandEnvironment): void {
       DEFAULTS.engineTimeout,
     )
     .optionsGroup('Storage options:')
-    .addOption(database)
+    .addOption(databaseOption())
     .option(
       '--storage <url>',
       'Keep outputs and reference images in an S3 bucket, s3://bucket/prefix (default: files in --data)',

@@ -33,14 +33,16 @@ async function spendCommand(ctx: Context, { by, ...filter }: SpendFlags): Promis
     ...total.map((sum) => ({ group: 'total' as const, ...sum })),
   ]
   const isTable = out.stdoutIsTerminal && !out.mode.json
-  if (isTable && groups.length === 0) out.note('No runs found.')
-  else
-    await printList(out, rows, {
-      header: [by, 'runs', 'no price', ...SPEND_OUTCOMES].map((each) => each.toUpperCase()),
-      cells: out.stdoutIsTerminal ? terminalCells : cellsOf,
-      json: jsonOf,
-    })
-  if (isTable && groups.length > 0)
+  if (isTable && groups.length === 0) {
+    out.note('No runs found.')
+    return EXIT.ok
+  }
+  await printList(out, rows, {
+    header: [by, 'runs', 'no price', ...SPEND_OUTCOMES].map((each) => each.toUpperCase()),
+    cells: isTable ? terminalCells : cellsOf,
+    json: jsonOf,
+  })
+  if (isTable)
     out.note(
       'These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.',
     )
@@ -49,12 +51,18 @@ async function spendCommand(ctx: Context, { by, ...filter }: SpendFlags): Promis
 
 /** Cells: model, day, label or total; its name; runs, runs without a price, currency, and the amounts by outcome. */
 const cellsOf = ({ group, name = '', runs, withoutPrice, currency, amounts }: SpendRow) => [
-  ...[group, name, runs, withoutPrice, currency ?? ''],
+  group,
+  name,
+  runs,
+  withoutPrice,
+  currency ?? '',
   ...SPEND_OUTCOMES.map((each) => (currency === undefined ? '' : decimalText(amounts[each]))),
 ]
 
 const terminalCells = ({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) => [
-  ...[group === 'total' ? group : (name ?? 'without a label'), runs, withoutPrice || '-'],
+  group === 'total' ? group : (name ?? 'without a label'),
+  runs,
+  withoutPrice || '-',
   ...SPEND_OUTCOMES.map((each, at) =>
     currency === undefined || (at > 0 && amounts[each] === 0n) ? '-' : amountText(amounts[each], currency),
   ),

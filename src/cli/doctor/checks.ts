@@ -7,7 +7,7 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { networkError } from '../../client/requests.js'
 import { RushesError, usageError } from '../../errors.js'
-import { inspectDatabase, sizeOfDatabase } from '../../host/database.js'
+import { integrityOf, sizeOfDatabase } from '../../host/database.js'
 import { nearestFolder, reasonUnwritable } from '../../host/directories.js'
 import { isPosix } from '../../host/file-system.js'
 import { HttpFailure } from '../../host/http.js'
@@ -104,7 +104,8 @@ async function* checkService(ctx: Context): AsyncGenerator<Finding> {
 const skipped = (reason: string, ...checks: readonly string[]): readonly Finding[] =>
   checks.map((check) => ({ check, status: 'skipped', message: `not checked: ${reason}` }))
 
-function checkConfig({ config, profileName, ...ctx }: Context): Part {
+function checkConfig(ctx: Context): Part {
+  const { config, profileName } = ctx
   const { path } = config
   const profile = profileName === 'default' ? '' : `, profile ${profileName}`
   if (!existsSync(path)) return ok(`no config file (${path})${profile}`)
@@ -212,7 +213,7 @@ async function checkJournal(ctx: Context): Promise<Part> {
 /** Returns undefined if the database is well. Throws `usage`, or `service_error` for a damaged one. */
 function checkDatabase(path: string): Part | undefined {
   try {
-    const { integrity } = inspectDatabase(path)
+    const integrity = integrityOf(path)
     if (integrity === 'ok') return undefined
     throw new RushesError('service_error', `${path} is damaged: ${integrity}`, {
       hint: 'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',

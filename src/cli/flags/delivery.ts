@@ -50,7 +50,10 @@ export interface Delivery {
   readonly patience: number | 'once' | undefined
   /** Whether to draw the results in the terminal, if it can. */
   readonly show: Show | undefined
-  /** Returns the flags, quoted, for a later command that delivers the outputs of some runs of this one in the same way. */
+  /**
+   * Returns the flags, quoted, with which a later command delivers the outputs in the same way. `runs`: how many of the
+   * runs of this command it delivers.
+   */
   again(runs: number): readonly string[]
 }
 
@@ -76,7 +79,7 @@ export async function deliveryOf(
     isFolder,
   })
   if (target?.kind === 'stdout') {
-    checkStdout(ctx, 'image or video bytes', 'fox.png')
+    checkStdout(ctx)
     if (runs > 1)
       throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')
   }
@@ -101,33 +104,30 @@ function timeoutOf(settings: Settings, flag: string | undefined): number | undef
 }
 
 /**
- * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}: the
- * numbers of the others would mean other files.
+ * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}:
+ * numbers in a name count all runs, and would give other files.
  */
 function flagsAgain(
   { download, output, overwrite, sidecar, show }: DeliveryOptions,
   isForAll: boolean,
 ): readonly string[] {
   const isReusable = output !== undefined && (isForAll || /[/\\]$/.test(output) || output.includes('{id}'))
-  const target = isReusable
-    ? ['-o', quoteWord(output)]
-    : download === true || output !== undefined
-      ? ['-d']
-      : []
+  const isDownload = download === true || output !== undefined
   return [
-    ...target,
+    ...(isReusable ? ['-o', quoteWord(output)] : []),
+    ...(isDownload && !isReusable ? ['-d'] : []),
     ...(overwrite === true ? ['--overwrite'] : []),
     ...(sidecar === true ? ['--sidecar'] : []),
     ...(show === true ? ['--show'] : []),
   ]
 }
 
-/** Throws `usage` where `-o -` would write `what` to a terminal or between JSON. `name`: of a file, for the hint. */
-function checkStdout({ out }: Terminal, what: string, name: string): void {
+/** Throws `usage` where `-o -` would write bytes to a terminal or between JSON. */
+function checkStdout({ out }: Terminal): void {
   if (out.stdoutIsTerminal)
     throw usageError(
-      `-o - would write ${what} to the terminal.`,
-      `Redirect standard output (-o - > ${name}) or name a file (-o ${name}).`,
+      '-o - would write image or video bytes to the terminal.',
+      'Redirect standard output (-o - > fox.png) or name a file (-o fox.png).',
     )
   if (out.mode.json)
     throw usageError(

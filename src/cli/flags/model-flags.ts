@@ -1,5 +1,7 @@
-/** The flags of a model, generated from the schema of its document: one flag for each parameter with a simple type. */
-
+/**
+ * The flags of `run`: those of the model, generated from the schema of its document, one for each parameter with a simple
+ * type; and those of every create.
+ */
 import { Option } from 'commander'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { firstPicture, mediaParameters } from '../../protocol/media-parameters.js'
@@ -132,7 +134,7 @@ export function parametersGiven(
   return Object.fromEntries(values)
 }
 
-/** Values of the flags, not checked yet. */
+/** Values of `runOptions` and of the flags for the outputs, not checked yet. */
 export interface CreateFlags extends DeliveryOptions {
   readonly count: string
   readonly wait: boolean

@@ -4,7 +4,7 @@ import { type RushesError, usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { KINDS } from '../../protocol/models.js'
 import { nearest } from '../../protocol/text.js'
-import { fullName } from './format-help.js'
+import { fullName, seeHelp } from './format-help.js'
 
 interface NamedCommand {
   readonly command: Command
@@ -47,12 +47,10 @@ const takesValue = (command: Command, flag: string): boolean =>
 
 function unknownCommand(command: Command, words: readonly string[]): RushesError {
   const [word = ''] = words
-  const name = fullName(command)
+  const typed = command.parent === null ? word : `${fullName(command)} ${word}`
   const meant = meantBy(command, words)
-  return usageError(
-    `Unknown command "${command.parent === null ? word : `${name} ${word}`}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
-    `See \`${name} --help\`.`,
-  )
+  const suggestion = meant === undefined ? '' : ` Did you mean \`${meant}\`?`
+  return usageError(`Unknown command "${typed}".${suggestion}`, seeHelp(command))
 }
 
 /** Commands by the words that other programs have for them. */

@@ -14,6 +14,9 @@ const GROUPS = [
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`
 
+/** The hint of a usage error. */
+export const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
+
 /** The arguments as the help shows them, for example `<key>` and `<value>`. */
 export const argumentWords = ({ registeredArguments }: Command): readonly string[] =>
   registeredArguments.map((each) => {

@@ -3,7 +3,7 @@ import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { nearest } from '../../protocol/text.js'
 import { orList } from '../flags/values.js'
-import { argumentWords, fullName } from './format-help.js'
+import { argumentWords, fullName, seeHelp } from './format-help.js'
 
 /** The model of a `run` line, for hints. */
 interface NamedModel {
@@ -20,7 +20,7 @@ export function usageOf({ code, message }: CommanderError, command: Command): Ru
   const [first = ''] = message.replace(/^error: /, '').split('\n')
   // commander quotes the typed word with single quotes.
   const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
-  const help = `See \`${fullName(command)} --help\`.`
+  const help = seeHelp(command)
   const usage = `Usage: \`${[fullName(command), ...argumentWords(command)].join(' ')}\`. ${help}`
   switch (code) {
     case 'commander.help':
@@ -49,7 +49,7 @@ const PROMPT_HINT = 'If this is part of your prompt, put it after `--`.'
 /** `typed`: may have a value, as in `--flag=value`. `model`: of the line, if its flags were read. */
 export function unknownFlag(typed: string, command: Command, model?: NamedModel): RushesError {
   const [flag = ''] = typed.split('=')
-  const help = `See \`${fullName(command)} --help\`.`
+  const help = seeHelp(command)
   const options = [...command.options, ...command.createHelp().visibleOptions(command)]
   const known = options.find(({ long, short }) => flag === long || flag === short)
   if (known !== undefined)

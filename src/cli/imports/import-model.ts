@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { stringify } from 'yaml'
+import { obstacleAt } from '../../download/final-files.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { makeFolders } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
@@ -47,8 +48,13 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   const { from, output, overwrite = false } = options
   const folder = output === undefined ? await modelsFolder(ctx) : undefined
   const path = output ?? join(folder?.path ?? '', fileNameOf(address))
+  const obstacle = path === '-' ? undefined : obstacleAt(path, overwrite)
+  if (obstacle !== undefined)
+    throw usageError(
+      `${obstacle.message}.`,
+      `Name another file with -o${overwrite ? '' : ', or add --overwrite to replace a file or a link'}.`,
+    )
   const isReplaced = path !== '-' && isFile(path)
-  if (isReplaced && !overwrite) throw usageError(`${path} already exists.`, 'To replace it, add --overwrite.')
   const published =
     from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
   const kind = options.kind ?? kindOf(published)

@@ -117,10 +117,10 @@ function unionOf(variants: readonly Json[]): Json {
   const object = variants.find(({ type }) => type === 'object')
   if (text !== undefined && object !== undefined && variants.length === 2)
     return { ...text, orObject: object }
-  const areOf = (...types: readonly unknown[]) => variants.every(({ type }) => types.includes(type))
+  const allAre = (...types: readonly unknown[]) => variants.every(({ type }) => types.includes(type))
   const list = variants.find(({ items }) => isObject(items) && items.type === 'string')
-  if (list !== undefined && areOf('string', 'array')) return list
-  if (!areOf(first.type)) return areOf('integer', 'number') ? { type: 'number' } : {}
+  if (list !== undefined && allAre('string', 'array')) return list
+  if (!allAre(first.type)) return allAre('integer', 'number') ? { type: 'number' } : {}
   const isListed = variants.every((each) => Array.isArray(each.enum))
   return { type: first.type, ...(isListed && { enum: variants.flatMap((each) => listOf(each.enum)) }) }
 }
@@ -154,7 +154,7 @@ const imagesProperty = (property: Json): Json => ({
 
 const MAX_DESCRIPTION = 500
 
-/** `fields`: of the objects, which are only set with `--input`, and in manifests. */
+/** Names `fields`, those of an object, which can only be set with `--input` and in manifests. */
 function describe({ description, title }: Json, fields: readonly string[] = []): Json {
   const about = [description, title].find((each) => typeof each === 'string' && each !== 'An enumeration.')
   const words = [about, fields.length > 0 && `Fields: ${fields.join(', ')}.`].filter(Boolean).join(' ')
@@ -167,8 +167,8 @@ const pick = (schema: Json, names: readonly string[]): Json =>
 function mapProperty(name: string, schema: Json, root: unknown): Json {
   const { type, items, orObject } = schema
   const inner = type === 'array' && isObject(items) ? items : schema
-  const isObjects = orObject === undefined && isObject(inner.properties)
-  const about = describe(schema, isObjects ? Object.keys(inner.properties as object) : [])
+  const fields = orObject === undefined && isObject(inner.properties) ? inner.properties : undefined
+  const about = describe(schema, Object.keys(fields ?? {}))
   const standard = name === 'prompt' ? {} : pick(schema, ['default'])
   const media = mediaOfParameter(name, schema)
   if (media !== undefined) {
@@ -181,7 +181,7 @@ function mapProperty(name: string, schema: Json, root: unknown): Json {
     const entries = { type: 'string', ...pick(inner, ['enum']) }
     return { type, ...about, items: entries, ...pick(schema, ['maxItems']), ...standard }
   }
-  if (isObjects)
+  if (fields !== undefined)
     return type === 'array'
       ? { type, ...about, items: objectOf(inner, root) }
       : { ...objectOf(inner, root), ...about }

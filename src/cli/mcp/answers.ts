@@ -132,7 +132,10 @@ export function runsAnswer(jobs: readonly Job[], more: object = {}): Answer {
   }
 }
 
-/** The runs that the command has printed, else the one that it follows. Without the object of the service, which repeats the input. */
+/**
+ * The runs that the command has printed, else the one that it follows. Without the object of the service, which repeats
+ * the input.
+ */
 function runsOf({ objects, run }: Job): readonly Json[] {
   const printed = objects.filter(isObject)
   const runs = printed.length === 0 && run !== undefined ? [unfinishedJson(run)] : printed
@@ -155,15 +158,13 @@ function unfinishedJson({ id, known, state, finishedAt, elapsedMs }: Run): objec
   })
 }
 
+const NOT_ANSWERED =
+  'The service has not answered yet. Call the same tool again with the same arguments, and with the request_id of this ' +
+  'answer; nothing is paid twice.'
+
 function nextStep({ job, runs }: { readonly job: Job; readonly runs: readonly Json[] }): readonly string[] {
   const [run] = runs
-  if (run === undefined)
-    return job.isDone
-      ? []
-      : [
-          'The service has not answered yet. Call the same tool again with the same arguments, and with the request_id ' +
-            'of this answer; nothing is paid twice.',
-        ]
+  if (run === undefined) return job.isDone ? [] : [NOT_ANSWERED]
   const isSucceeded = run.output !== null
   if (job.isDone && (isSucceeded || run.error !== null || job.errors.length > 0)) return []
   const progress = isSucceeded

@@ -61,7 +61,8 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
     payOnce(session, command, own),
   )
   await session.wait([job], call, wait === false ? 'known' : 'done')
-  if (job.run === undefined && job.errors.length > 0) return job
+  const { run, errors, warnings } = job
+  if (run === undefined && errors.length > 0) return { errors, warnings }
   const estimate = limit.prices.estimate({ model, kind, input })
   return runsAnswer([job], {
     request_id: requestId,
@@ -83,7 +84,10 @@ async function payOnce(session: McpSession, command: RunCommand, job: Job): Prom
   await revisit(job.ctx, [idOf(earlier, requestId)], flags, { observer: job })
 }
 
-/** Creates the run. Returns the create of another server that was sent meanwhile, and left this one no place below a limit. */
+/**
+ * Creates the run. If it is refused, another server may have sent this very create meanwhile, and its estimate may have
+ * reached a limit: that create is returned.
+ */
 async function createHere(
   session: McpSession,
   command: RunCommand,

@@ -36,13 +36,10 @@ export interface SessionOptions {
 export interface Commands {
   run(ctx: Context, command: RunCommand): Promise<number>
   batch(ctx: Context, request: BatchRun): Promise<number>
-  cancel(ctx: Context, options: { readonly ids: readonly string[] }): Promise<number>
+  cancel(ctx: Context, ids: readonly string[]): Promise<number>
   list(ctx: Context, options: FilterOptions): Promise<number>
-  models(
-    ctx: Context,
-    options: { readonly name: string | undefined; readonly refresh: boolean },
-  ): Promise<number>
-  show(ctx: Context, options: { readonly name: string }): Promise<number>
+  models(ctx: Context, name: string | undefined): Promise<number>
+  show(ctx: Context, name: string): Promise<number>
 }
 
 export interface RunCommand {
@@ -187,7 +184,10 @@ export class McpSession {
     return job
   }
 
-  /** Returns the job of an earlier call with this key, or starts one. Throws `usage` if the earlier call asked for something else. */
+  /**
+   * Returns the job of an earlier call with this key, or starts one. Throws `usage` if the earlier call had other
+   * arguments and is still running.
+   */
   join(key: string, asked: string, work: Work): Job {
     const earlier = [...this.jobs].findLast((job) => job.key === key)
     if (earlier === undefined) return this.#start(key, asked, work)

@@ -44,7 +44,7 @@ async function outputsOfCreates({ ctx, options }: McpSession): Promise<(id: stri
   const journal = await ctx.openJournal()
   const address = await ctx.findAddress()
   return (id) => {
-    const run = address === undefined ? undefined : journal?.tryRead(() => journal.find(address, id))
+    const run = address === undefined ? undefined : journal.tryRead(() => journal.find(address, id))
     if (run?.output === undefined) return undefined
     try {
       return outputIn(options, run.output)
@@ -57,7 +57,7 @@ async function outputsOfCreates({ ctx, options }: McpSession): Promise<(id: stri
 /** Sends one request to cancel for each run. */
 export async function cancelRuns(session: McpSession, call: Call): Promise<Answer> {
   const ids = call.args.ids as readonly string[]
-  return runsAnswer([await session.finish(call, ({ ctx }) => session.commands.cancel(ctx, { ids }))])
+  return runsAnswer([await session.finish(call, ({ ctx }) => session.commands.cancel(ctx, ids))])
 }
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
@@ -83,14 +83,14 @@ function briefOf({ service: _service, answer: _answer, output: _output, input, .
 
 export async function showRun(session: McpSession, call: Call): Promise<Answer> {
   const name = String(call.args.id)
-  const job = await session.finish(call, ({ ctx }) => session.commands.show(ctx, { name }))
+  const job = await session.finish(call, ({ ctx }) => session.commands.show(ctx, name))
   return answerWith(job, ([run]) => ({ run }))
 }
 
 export async function listModels(session: McpSession, call: Call): Promise<Answer> {
   const name = typeof call.args.model === 'string' ? call.args.model : undefined
   const left = leftJson(await session.limit())
-  const job = await session.finish(call, ({ ctx }) => session.commands.models(ctx, { name, refresh: false }))
+  const job = await session.finish(call, ({ ctx }) => session.commands.models(ctx, name))
   return answerWith(job, ([found = {}]) => {
     if (name !== undefined) return { model: found, ...left }
     const models = Array.isArray(found.models) ? found.models.filter(isObject) : []

@@ -118,14 +118,19 @@ export class CostLimit {
     )
   }
 
-  /** Kept prices count for a day. */
+  /**
+   * Throws `usage` if the service's prices could not be read and are needed. A kept list of them counts for a day; without
+   * one, all prices must be known in another way.
+   */
   #refuseUnread({ withoutPrice }: CostEstimate, { message }: RushesError): void {
     const { listedAtMs } = this.#models
     // The age is absolute, because the clock may go back.
-    const isOld = listedAtMs !== undefined && Math.abs(this.#ctx.clock.now() - listedAtMs) >= DAY_MS
-    if (!isOld && (withoutPrice === 0 || listedAtMs !== undefined)) return
+    const isUsable =
+      listedAtMs === undefined ? withoutPrice === 0 : Math.abs(this.#ctx.clock.now() - listedAtMs) < DAY_MS
+    if (isUsable) return
     throw usageError(
-      `The prices in the service's list of models could not be read, so the limit cannot be checked: ${message} Nothing was sent.`,
+      "The prices in the service's list of models could not be read, so the limit cannot be checked: " +
+        `${message} Nothing was sent.`,
       'Run the command again. If that changes nothing, see why with `rushes models --refresh`, set a price (see ' +
         '`rushes config set --help`), or remove the limit.',
     )

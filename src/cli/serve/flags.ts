@@ -140,7 +140,8 @@ export async function openStorage(
 
 function sizeOf(text: string): number {
   const [, amount = '', prefix = '', binary] = /^(\d+)\s*(?:([kmg])?(i)?b)?$/i.exec(text.trim()) ?? []
-  const bytes = Number(amount) * (binary ? 1024 : 1000) ** ' kmg'.indexOf(prefix.toLowerCase() || ' ')
+  const base = binary === undefined ? 1000 : 1024
+  const bytes = Number(amount) * base ** ['', 'k', 'm', 'g'].indexOf(prefix.toLowerCase())
   if (bytes >= 1) return bytes
   throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
 }

@@ -41,13 +41,15 @@ const modelName = (value: string, what: string): void => {
     )
 }
 
-const SWITCH = ['on', 'true', 'yes', '1', 'off', 'false', 'no', '0']
+const ON = ['on', 'true', 'yes', '1']
+const OFF = ['off', 'false', 'no', '0']
 
 /** Parses a switch: on and off, true and false, yes and no, 1 and 0. Throws `usage` for any other value. */
 export function isOn(value: string, what = 'local'): boolean {
-  const at = SWITCH.indexOf(value.toLowerCase())
-  if (at === -1) throw usageError(`${what}: "${value}" is not a valid value.`, 'Use on or off.')
-  return at < SWITCH.length / 2
+  const word = value.toLowerCase()
+  if (ON.includes(word)) return true
+  if (OFF.includes(word)) return false
+  throw usageError(`${what}: "${value}" is not a valid value.`, 'Use on or off.')
 }
 
 const amount = (value: string, what: string): void => {

@@ -12,7 +12,10 @@ import { wrapWords } from './format.js'
 
 export type Style = InstanceType<typeof Chalk>
 
-/** Creates the style of a stream: one may be a terminal and the other a pipe. `NO_COLOR` overrides `FORCE_COLOR`. Without both, terminals get colour. */
+/**
+ * Creates the style of a stream: one may be a terminal and the other a pipe. `NO_COLOR` overrides `FORCE_COLOR`. Without
+ * both, terminals get colour.
+ */
 export const createStyle = (stream: OutputStream, env: Env, { color }: { color: boolean }): Style =>
   new Chalk({ level: levelOf(stream, env, color) })
 

@@ -15,8 +15,8 @@ interface TableOptions {
 /** Format of the rows of a `list` command. */
 interface ListFormat<Item> extends TableOptions {
   readonly header: Row
-  /** A value that is undefined is shown as `-`. */
-  cells(item: Item): readonly (string | number | undefined)[]
+  /** A value that is null or undefined is shown as `-`. */
+  cells(item: Item): readonly (string | number | null | undefined)[]
   json(item: Item): object
 }
 
@@ -28,7 +28,7 @@ export async function printList<Item>(
 ): Promise<void> {
   if (out.mode.json) for (const item of items) out.json(json(item))
   else {
-    const rows = items.map((item) => cells(item).map((cell = '-') => printable(String(cell))))
+    const rows = items.map((item) => cells(item).map((cell) => printable(String(cell ?? '-'))))
     await printTable(out, header, rows, options)
   }
 }

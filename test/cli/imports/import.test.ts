@@ -1,7 +1,18 @@
 /** `rushes models import`: whole commands against simulated providers, and what the imported documents are good for. */
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isPosix } from '../../../src/host/file-system.js'
 import { readJson, writeJson } from '../../../src/protocol/json.js'
 import { type RunOptions, runCli } from '../../support/cli.js'
 import { createInstantEngine } from '../../support/engines.js'
@@ -327,6 +338,23 @@ describe('an import from fal', () => {
     expect(requests).toEqual([])
     const replaced = await run([...IMPORT, '--overwrite', '--json'])
     expect(JSON.parse(replaced.stdout)).toMatchObject({ model: FLUX, result: 'replaced' })
+  })
+
+  it.runIf(isPosix)('does not replace a folder, a link or a pipe without --overwrite', async () => {
+    const { run, home, requests } = placeWith(flux())
+    const place = (name: string) => join(home, name)
+    mkdirSync(place('folder'))
+    symlinkSync(place('folder'), place('link'))
+    symlinkSync(place('nothing'), place('dangling'))
+    execFileSync('mkfifo', [place('pipe')])
+    for (const name of ['folder', 'link', 'dangling', 'pipe']) {
+      const before = lstatSync(place(name))
+      const { code, stderr } = await run([...IMPORT, '-o', place(name)])
+      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining('--overwrite')])
+      expect(lstatSync(place(name)).ino).toBe(before.ino)
+    }
+    expect((await run([...IMPORT, '-o', place('pipe'), '--overwrite'])).code).toBe(2)
+    expect(requests).toEqual([])
   })
 })
 

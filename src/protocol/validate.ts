@@ -26,14 +26,17 @@ const MAX_LISTED = 1_000
 function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema): string {
   const value = shownValue(data)
   const typed = value.replace(/^"|"$/g, '')
+  const closest = nearest(typed, allowed)
   // Another number is not a misspelled one.
-  const near = type === 'string' ? nearest(typed, allowed) : allowed.find((each) => each === typed)
+  const near = isNumber(closest) && isNumber(typed) && closest !== typed ? undefined : closest
   const suggestion = type === 'string' ? `"${near}"` : near
   // The right words in the wrong type.
   const types = allowed.includes(typed) ? `the ${type === 'string' ? type : 'number'}s ` : ''
   const listed = shortened(allowed.join(', '), MAX_LISTED)
   return `must be one of ${types}${listed}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`
 }
+
+const isNumber = (text = ''): boolean => /^-?\d+(\.\d+)?$/.test(text)
 
 /**
  * Describes the problem of a parameter's value; undefined without one. For an entry of a list, see `inputProblems`. Checks

@@ -88,6 +88,7 @@ describe('an input', () => {
       'quality must be one of basic, high, not "hihg" (did you mean "high"?)',
       'image_urls takes at most 14, not 15',
     ])
+    expect(said('video', { prompt: 'x', duration: '7' })).toEqual(['duration must be one of 5, 10, not "7"'])
     expect(said('image', { prompt: 'x', image_urls: ['u', 2, null] })).toEqual([
       'image_urls/1 must be text, not 2',
       'image_urls/2 must be text, not null',

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import { check, describeSpace } from '../../src/cli/doctor/checks.js'
+import { check, checkDisk } from '../../src/cli/doctor/checks.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -197,14 +197,26 @@ it.each([
   [500 * 1024 ** 2, 'ok', undefined],
   [50 * 1024 ** 2, 'failed', 12],
 ])('a disk with %i bytes free is %s', async (bytes, status, exitCode) => {
-  expect(await check('disk', () => describeSpace(bytes, '.'))).toMatchObject({
+  expect(await check('disk', () => checkDisk('.', () => bytes))).toMatchObject({
     status,
     ...(exitCode && { exitCode }),
   })
 })
 
+it('a disk whose free space cannot be read is a warning', async () => {
+  const unreadable = () => {
+    throw Object.assign(new Error('EACCES'), { code: 'EACCES', errno: -13, syscall: 'statfs' })
+  }
+  expect(await check('disk', () => checkDisk('out', unreadable))).toEqual({
+    check: 'disk',
+    status: 'warning',
+    message: 'the free space could not be read: out: permission denied',
+    advice: undefined,
+  })
+})
+
 it('two full disks get one advice', async () => {
-  const full = (path: string) => () => describeSpace(0, path)
+  const full = (path: string) => () => checkDisk(path, () => 0)
   expect((await check('disk', full('.'), full('state'))).advice).toBe(
     'Free some space, or download to another disk with -o.',
   )

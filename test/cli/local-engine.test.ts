@@ -242,6 +242,7 @@ test.each<[word: string, engine: object]>([
   ['replicate:owner/name:5c7d', { type: 'replicate', model: 'owner/name:5c7d' }],
   ['./my-model.sh --fast', { type: 'command', command: './my-model.sh --fast' }],
   ['python3 still.py', { type: 'command', command: 'python3 still.py' }],
+  ['python: still.py', { type: 'command', command: 'python: still.py' }],
 ])('the engine %s is read', (word, engine) => expect(readEngineWord(word, '--engine ')).toEqual(engine))
 
 test.each<[word: string, env: Readonly<Record<string, string>>, variable: string | undefined]>([
@@ -260,6 +261,8 @@ test.each([
   ['images', 'Example: --engine images:http://127.0.0.1:1234/v1'],
   ['images:127.0.0.1:1234', 'Example: --engine images:http://127.0.0.1:1234/v1'],
   ['replicate:flux', 'Example: --engine replicate:black-forest-labs/flux-schnell'],
+  ['replicat:a/b', 'replicat:…: unknown type of engine "replicat". Did you mean replicate:?'],
+  ['imagess:http://127.0.0.1:1234/v1', 'Did you mean images:?'],
   ['http://127.0.0.1:1234/v1', 'Examples: images:http://127.0.0.1:1234/v1'],
   ['./no-such-file.sh', 'Example: --engine ./my-model.sh'],
   ['', 'Example: --engine images:http://127.0.0.1:1234/v1'],

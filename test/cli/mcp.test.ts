@@ -619,6 +619,22 @@ describe('cancellation', () => {
     expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].status).toBe('succeeded')
   })
 
+  it('of one of two calls that wait for the same run ends only that call', async () => {
+    const { engine, service, mcp } = await openCommanded()
+    const args = { prompt: 'a fox', request_id: 'fox' }
+    const { cancel, failed } = cancellable(mcp, 'create_image', args)
+    const other = mcp.begin('create_image', args)
+    await untilCreated(service)
+    await service.clock.advance(5_000)
+    cancel()
+    await service.clock.runUntil(failed)
+    engine.finish()
+    const { structured } = await service.clock.runUntil(other)
+    expect(structured).toMatchObject({ runs: [{ status: 'succeeded' }] })
+    expect(structured.error).toBeUndefined()
+    expect(mcp.stderr()).not.toContain('Interrupted')
+  })
+
   it('of an unanswered create is undone by a repeated call, which gets the run', async () => {
     const { service, mcp, release } = await openSlow()
     const args = { prompt: 'a fox', request_id: 'x' }

@@ -185,16 +185,22 @@ async function checkKey(ctx: Context): Promise<Part> {
 
 const MIN_SPACE_BYTES = 100 * 1024 ** 2
 
-/** Checks the free space for downloads, or for the journal. */
-function checkDisk(path: string): Part {
+/** Free space in bytes. Throws the system's errors: some file systems and sandboxes do not tell it. */
+function freeBytesIn(path: string): number {
   const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
-  return describeSpace(bavail * bsize, path)
+  return bavail * bsize
 }
 
-/** Throws `download_failed` if there is next to none. */
-export function describeSpace(freeBytes: number, path: string): Part {
-  const free = `${formatBytes(freeBytes)} free in ${path}`
-  if (freeBytes >= MIN_SPACE_BYTES) return ok(free)
+/** Checks the free space for downloads, or for the journal. Throws `download_failed` if there is next to none. */
+export function checkDisk(path: string, readFreeBytes = freeBytesIn): Part {
+  let bytes: number
+  try {
+    bytes = readFreeBytes(path)
+  } catch (error) {
+    return warning(`the free space could not be read: ${describeError(error, path)}`)
+  }
+  const free = `${formatBytes(bytes)} free in ${path}`
+  if (bytes >= MIN_SPACE_BYTES) return ok(free)
   throw new RushesError('download_failed', free, {
     hint: 'Free some space, or download to another disk with -o.',
   })

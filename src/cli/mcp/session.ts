@@ -86,6 +86,8 @@ export class Job implements Observer {
   /** How much of its outputs is downloaded. */
   downloaded: TransferProgress | undefined
   isDone = false
+  /** Number of calls that wait for it. */
+  waiting = 0
   /** Resolves when its run is known, or when the job is done. */
   readonly known: Promise<void>
   /** Never rejects. */
@@ -200,7 +202,7 @@ export class McpSession {
     })
   }
 
-  /** Waits until the jobs have ended, or until 45 s have passed since the call. */
+  /** Waits until the jobs have ended, or until 45 s have passed since the call. The last call that is cancelled stops them. */
   async wait(
     jobs: readonly Job[],
     { signal, sinceMs }: Call,
@@ -210,10 +212,13 @@ export class McpSession {
     const all = Promise.all(jobs.map((job) => job[until]))
     const timeoutMs = sinceMs + MAX_WAIT_MS - clock.monotonic()
     const limit = { timeoutMs, reason: () => new Error('late'), clock, signal }
+    for (const job of jobs) job.waiting++
     await withTimeout((limited) => raceAbort(all, limited), limit).catch(() => {})
-    for (const job of jobs)
-      if (signal.aborted) void job.stop('SIGTERM')
-      else if (job.isDone) this.jobs.delete(job)
+    for (const job of jobs) {
+      job.waiting--
+      if (!signal.aborted && job.isDone) this.jobs.delete(job)
+      else if (signal.aborted && job.waiting === 0) void job.stop('SIGTERM')
+    }
   }
 
   /** Runs a command that does not continue without its call. */

@@ -1,5 +1,6 @@
 /** The short form of an engine, which is the value of `--engine`: a shell command, or `images:http://127.0.0.1:1234/v1`. */
 import { usageError } from '../../errors.js'
+import { nearest } from '../../protocol/text.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
 
 export type EngineWord = Readonly<Record<string, string>> & { readonly type: string }
@@ -49,6 +50,7 @@ export function readEngineWord(word: string, flag: string): EngineWord {
       `${flag}…: the URL of a server needs the type of the engine, such as images:http://….`,
       `Examples: ${Object.values(EXAMPLES).join(', ')}.`,
     )
+  checkType(word, flag)
   if (url !== undefined && type !== undefined) {
     const name = type === 'comfyui' || fragment.endsWith('.json') ? 'workflow' : 'model'
     return { type, url, ...(fragment !== '' && { [name]: fragment }) }
@@ -61,5 +63,17 @@ export function readEngineWord(word: string, flag: string): EngineWord {
   throw usageError(
     `${flag}${named}:…: needs ${isHosted ? 'the name of a model' : 'the http or https URL of the server'}.`,
     `Example: --engine ${example}`,
+  )
+}
+
+/** A command may begin with any word and a colon, but hardly with a mistyped type of engine. */
+function checkType(word: string, flag: string): void {
+  const [, type = ''] = /^(\w+):/.exec(word) ?? []
+  if (type === '' || Object.hasOwn(EXAMPLES, type)) return
+  const meant = nearest(type, Object.keys(EXAMPLES))
+  if (meant === undefined) return
+  throw usageError(
+    `${flag}${type}:…: unknown type of engine "${type}". Did you mean ${meant}:?`,
+    `Example: --engine ${EXAMPLES[meant]}`,
   )
 }

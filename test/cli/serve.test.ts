@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { createWhenDiskHasSpace } from '../../src/cli/commands/serve.js'
 import { consoleLines } from '../../src/cli/serve/announce.js'
-import { publicUrlOf } from '../../src/cli/serve/flags.js'
+import { publicUrlOf, sizeOf } from '../../src/cli/serve/flags.js'
 import { RushesError, usageError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { runCli } from '../support/cli.js'
@@ -93,6 +93,20 @@ it('says that it listens on all addresses', async () => {
   })
   expect(code).toBe(0)
   expect(stderr).toMatch(/Listening on all addresses of this machine, here http:\/\/127\.0\.0\.1:\d+\./)
+})
+
+describe('--body-limit', () => {
+  it.each([
+    ['64MiB', 64 * 1_048_576],
+    ['1.5MB', 1_500_000],
+    ['0.5 KiB', 512],
+    ['1048576', 1_048_576],
+  ])('%s', (text, bytes) => expect(sizeOf(text)).toBe(bytes))
+
+  it.each(['', '0', '0.1B', '1.MB', '.5MB', '5 apples'])('%j is refused', (text) => {
+    const refused = () => sizeOf(text)
+    expect(refused).toThrow(/is not a valid size/)
+  })
 })
 
 describe('--public-url', () => {

@@ -243,7 +243,11 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     await finish('one')
     const isRemoved = async () => (await store.findRuns(['one'], accountId))[0]?.isRemoved
     expect(await isRemoved()).toBe(false)
-    expect([await store.expireFiles(Number.MAX_SAFE_INTEGER), await isRemoved()]).toEqual([['one'], true])
+    const [expired] = await store.expireFiles(Number.MAX_SAFE_INTEGER)
+    expect([expired?.id, await isRemoved()]).toEqual(['one', true])
+    // Behind it there are no others. It comes again until its files are removed.
+    expect(await store.expireFiles(Number.MAX_SAFE_INTEGER, expired)).toEqual([])
+    expect(await store.expireFiles(Number.MAX_SAFE_INTEGER)).toEqual([expired])
     await store.filesRemoved(['one'])
     expect([await store.expireFiles(Number.MAX_SAFE_INTEGER), await isRemoved()]).toEqual([[], true])
   })

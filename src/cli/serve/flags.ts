@@ -138,12 +138,13 @@ export async function openStorage(
   return await openS3Storage({ url, env, warn: out.warn })
 }
 
-function sizeOf(text: string): number {
-  const [, amount = '', prefix = '', binary] = /^(\d+)\s*(?:([kmg])?(i)?b)?$/i.exec(text.trim()) ?? []
+export function sizeOf(text: string): number {
+  const [, amount = '', prefix = '', binary] =
+    /^(\d+(?:\.\d+)?)\s*(?:([kmg])?(i)?b)?$/i.exec(text.trim()) ?? []
   const base = binary === undefined ? 1000 : 1024
-  const bytes = Number(amount) * base ** ['', 'k', 'm', 'g'].indexOf(prefix.toLowerCase())
+  const bytes = Math.round(Number(amount) * base ** ['', 'k', 'm', 'g'].indexOf(prefix.toLowerCase()))
   if (bytes >= 1) return bytes
-  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
+  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 1.5MB, 1048576.')
 }
 
 const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)

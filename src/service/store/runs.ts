@@ -97,8 +97,9 @@ const EXPIRE_FILES = `
   WHERE sequence IN (
     SELECT sequence FROM runs {index runs_with_files}
     WHERE finished_at IS NOT NULL AND files <> 'removed' AND finished_at < :beforeMs
-    ORDER BY finished_at LIMIT ${MAX_EXPIRED})
-  RETURNING id`
+      AND (finished_at, sequence) > (:finishedAtMs, :sequence)
+    ORDER BY finished_at, sequence LIMIT ${MAX_EXPIRED})
+  RETURNING id, finished_at, sequence`
 
 const repeatedRun = (before: Row | undefined, idempotency: Idempotency | undefined): AddedRun | undefined =>
   before && (before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' })
@@ -250,14 +251,26 @@ export function createAttemptStore({ repeatable, all, run }: Database) {
   }
 }
 
+interface ExpiredRun {
+  readonly id: string
+  readonly finishedAtMs: number
+  readonly sequence: number
+}
+const BEFORE_ALL: Omit<ExpiredRun, 'id'> = { finishedAtMs: 0, sequence: 0 }
+
 /** The files of ended runs. */
 export const createFileRecords = ({ all, run }: Database) => ({
   /**
-   * Marks runs that ended before `beforeMs` as having no files, and returns their ids, at most `MAX_EXPIRED`. Returns them
-   * again until `filesRemoved`.
+   * Marks runs that ended before `beforeMs` as having no files, and returns them, at most `MAX_EXPIRED`, in the order of their
+   * ends. `after`: a run that an earlier call returned; only runs behind it count. Returns them again until `filesRemoved`.
    */
-  expireFiles: async (beforeMs: number): Promise<readonly string[]> =>
-    (await all(EXPIRE_FILES, { beforeMs })).map(({ id }) => String(id)),
+  async expireFiles(beforeMs: number, after = BEFORE_ALL): Promise<readonly ExpiredRun[]> {
+    const { finishedAtMs, sequence } = after
+    const rows = await all(EXPIRE_FILES, { beforeMs, finishedAtMs, sequence })
+    return rows
+      .map((row) => recordOf<ExpiredRun>(row))
+      .sort((one, other) => one.finishedAtMs - other.finishedAtMs || one.sequence - other.sequence)
+  },
   filesRemoved: async (ids: readonly string[]): Promise<void> =>
     void (await run(`UPDATE runs SET files = 'removed' WHERE id {in :ids} AND files = 'removing'`, { ids })),
 })

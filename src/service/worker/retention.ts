@@ -59,13 +59,15 @@ export class Retention {
     // Also without an age: the first service of a folder owns it.
     if (!(await this.#ownsFiles()) || retainMs === undefined) return 0
     let runs = 0
-    for (;;) {
-      const ids = this.#isClosed ? [] : await store.expireFiles(clock.now() - retainMs)
+    const beforeMs = clock.now() - retainMs
+    let expired = await store.expireFiles(beforeMs)
+    while (expired.length > 0 && !this.#isClosed) {
       const removed: string[] = []
-      for (const id of ids) if (await this.#removeFiles(id)) removed.push(id)
-      if (removed.length === 0) break
+      for (const { id } of expired) if (await this.#removeFiles(id)) removed.push(id)
       await store.filesRemoved(removed)
       runs += removed.length
+      // Behind those that cannot be removed: otherwise they would keep all later ones.
+      expired = await store.expireFiles(beforeMs, expired.at(-1))
     }
     if (runs > 0) log.info({ runs }, 'files of old runs removed')
     return runs

@@ -1,5 +1,5 @@
 /** The account: password, sessions, and the users, who may all do the same. */
-import { MIN_PASSWORD_LENGTH } from '../protocol/credentials.js'
+import { MIN_PASSWORD_LENGTH } from '../protocol/limits.js'
 import { type Frame, Page } from './layout.js'
 import { Command, Copy, Input, Notice, PostButton, Time } from './parts.js'
 

@@ -1,5 +1,5 @@
 /** API keys: a list, the form of one key, and a new key, which is shown once. */
-import { type KeyState, keyStateOf } from '../protocol/credentials.js'
+import { type KeyState, keyStateOf } from '../protocol/limits.js'
 import { linkTo, number } from './format.js'
 import { type Frame, Page } from './layout.js'
 import { Command, Copy, Field, Icon, Input, invalid, Notice, PostButton, Table, Time } from './parts.js'

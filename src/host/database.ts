@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type Libsql from 'libsql'
 import { messageOf, usageError } from '../errors.js'
-import { makeFolders } from './directories.js'
+import { makeFolders } from './file-system.js'
 import { describeReason, errorCode } from './system-error.js'
 
 export type Row = Readonly<Record<string, unknown>>

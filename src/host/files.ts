@@ -8,8 +8,7 @@ import { copyFile, type FileHandle, open, realpath, rename, unlink } from 'node:
 import { basename, dirname, join } from 'node:path'
 import { cutToBytes } from '../protocol/text.js'
 import { systemClock } from './clock.js'
-import { makeFolders } from './directories.js'
-import { type FileSystem, hasNoLinks, isPosix, systemFiles } from './file-system.js'
+import { type FileSystem, hasNoLinks, isPosix, makeFolders, systemFiles } from './file-system.js'
 import { retryErrors } from './retry.js'
 import { errorCode } from './system-error.js'
 

@@ -1,5 +1,4 @@
 /** Parses unknown JSON into the types of the protocol, or returns the first error. */
-import { textOfDetail } from './error-detail.js'
 import { readJson } from './json.js'
 import { phaseOf, progressText, type RunState } from './run-state.js'
 
@@ -113,3 +112,21 @@ export function parseErrorBody(body: string): ErrorBody {
   const { code, message, detail } = parsed.value
   return { code: text(code), message: text(error) ?? text(message) ?? textOfDetail(detail) }
 }
+
+/**
+ * Returns the text of `detail`, in the form of FastAPI, which many services and model servers are written with: a text, or a list
+ * of problems, as `body.size: field required; …`.
+ */
+export function textOfDetail(detail: unknown): string | undefined {
+  if (!Array.isArray(detail)) return typeof detail === 'string' && detail.trim() !== '' ? detail : undefined
+  const problems = detail.slice(0, MAX_PROBLEMS).flatMap((each: unknown) => {
+    const { msg, loc } = (each ?? {}) as { readonly msg?: unknown; readonly loc?: unknown }
+    if (typeof msg !== 'string') return []
+    // An object cannot always be joined.
+    const steps = Array.isArray(loc) ? loc.filter((step) => typeof step !== 'object') : []
+    return [steps.length > 0 ? `${steps.join('.')}: ${msg}` : msg]
+  })
+  return problems.length === 0 ? undefined : problems.join('; ')
+}
+
+const MAX_PROBLEMS = 5

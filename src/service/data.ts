@@ -1,7 +1,7 @@
 /** The private data folder of the service. The service chooses the names of all files in it. */
 import { join } from 'node:path'
 import { RushesError } from '../errors.js'
-import { makeFolders } from '../host/directories.js'
+import { makeFolders } from '../host/file-system.js'
 import { describeReason } from '../host/system-error.js'
 import { outputKey } from './store/run.js'
 

@@ -19,7 +19,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
-import { isDiskFull } from '../host/directories.js'
+import { isDiskFull } from '../host/file-system.js'
 import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { KINDS } from '../protocol/models.js'
 import { type DataFolders, openData } from './data.js'

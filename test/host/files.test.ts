@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
+import { makeFolders, platformFolders, reasonUnwritable } from '../../src/host/file-system.js'
 import {
   copyOrLink,
   moveWithoutReplacing,

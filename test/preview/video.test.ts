@@ -1,9 +1,8 @@
 /** The parts of a film, each at the smallest size that proves it. Films at full length: `video.system.ts`. */
 import { readdir } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { openEncoder } from '../../src/preview/encoder.js'
 import { writeOutput } from '../../src/preview/files.js'
-import { copyInto, planShots } from '../../src/preview/film.js'
+import { copyInto, openEncoder, planShots } from '../../src/preview/film.js'
 import { createPreviewEngine } from '../../src/preview/index.js'
 import { layOut } from '../../src/preview/picture.js'
 import { temporaryFolder } from '../support/temporary-folder.js'

@@ -1,7 +1,7 @@
 /** Labels: their form, and what is not one. */
 import { describe, expect, it } from 'vitest'
 import { labelsOf } from '../../src/cli/flags/values.js'
-import { asLabel, labelProblem, MAX_LABELS } from '../../src/protocol/labels.js'
+import { asLabel, labelProblem, MAX_LABELS } from '../../src/protocol/text.js'
 
 const EMPTY = 'a label must not be empty'
 const CONTROL = 'a label must not contain control characters'

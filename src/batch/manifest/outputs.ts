@@ -1,8 +1,7 @@
 /** Names and outputs of the runs: fills in placeholders, expands `count`, and finds runs with the same name or file. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
-import { followLinks, isWithin } from '../../host/directories.js'
-import { sameFileKey } from '../../host/file-system.js'
+import { followLinks, isWithin, sameFileKey } from '../../host/file-system.js'
 import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
 import {

@@ -3,7 +3,6 @@
  * its model.
  */
 import { writeJson } from '../../protocol/json.js'
-import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
 import { type MediaParameters, mediaParameters } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput, ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import {
@@ -14,6 +13,7 @@ import {
   valueOfText,
 } from '../../protocol/parameters.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
+import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/text.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import {
   type Combination,

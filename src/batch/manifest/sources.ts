@@ -3,7 +3,7 @@
  * hash. `row:hero` and `row:hero#2` are outputs of other runs.
  */
 import { resolve } from 'node:path'
-import { followLinks } from '../../host/directories.js'
+import { followLinks } from '../../host/file-system.js'
 import { writeJson } from '../../protocol/json.js'
 import { MEDIA_NOUNS, type MediaSummary, type MediaType, sourceFormOf } from '../../protocol/media.js'
 import { IMAGE_URLS, type MediaPlace, mediaSources, withMedia } from '../../protocol/media-parameters.js'

@@ -1,7 +1,7 @@
 /** `rushes admin account` and `rushes admin credits`: manage accounts, their balances and their ledger entries. */
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
-import { MAX_CREDITS } from '../../protocol/credentials.js'
+import { MAX_CREDITS } from '../../protocol/limits.js'
 import type { AccountRecord } from '../../service/store/accounts.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'

@@ -1,8 +1,7 @@
 /** `rushes admin key`. The user gives a key by its number, or by its name if only one key has that name. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
-import { keyStateOf } from '../../protocol/credentials.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
+import { keyStateOf, RUNS_LIMIT } from '../../protocol/limits.js'
 import { type KeyTerms, readKeyTerms } from '../../service/rules/key-terms.js'
 import { formatRate } from '../../service/rules/rate.js'
 import { isoOrNull } from '../../service/rules/times.js'

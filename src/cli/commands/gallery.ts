@@ -17,7 +17,7 @@ import {
   mediaOf,
   ratioOf,
 } from '../../gallery/index.js'
-import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
+import { isFolder, makeFolders, reasonUnwritable } from '../../host/file-system.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { pictureSizeOf } from '../../preview/open-picture.js'

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
-import { isFolder } from '../../host/directories.js'
+import { isFolder } from '../../host/file-system.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'

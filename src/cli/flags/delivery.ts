@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import type { Target } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
-import { isFolder } from '../../host/directories.js'
+import { isFolder } from '../../host/file-system.js'
 import { quoteWord } from '../../host/shell.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Settings } from '../settings/settings.js'

@@ -1,8 +1,7 @@
 /** Values of flags and arguments: choices, repeated values, whole numbers, labels. */
 import { Argument, Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
-import { didYouMean } from '../../protocol/text.js'
+import { asLabel, didYouMean, labelProblem, MAX_LABELS } from '../../protocol/text.js'
 
 /** Joins values for a sentence: `bash, zsh or fish`. */
 export const orList = (values: readonly string[]): string =>

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { namesFolder } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
-import { followLinks, isFolder, isWithin } from '../../host/directories.js'
+import { followLinks, isFolder, isWithin } from '../../host/file-system.js'
 import { shortened } from '../../protocol/text.js'
 import type { SessionOptions } from './session.js'
 

@@ -1,7 +1,6 @@
 /** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
 
 import { writeJson } from '../../protocol/json.js'
-import { MAX_LABELS } from '../../protocol/labels.js'
 import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import {
   KINDS,
@@ -11,7 +10,7 @@ import {
   type ParameterSchema,
 } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { MAX_LABELS, printable, shortened } from '../../protocol/text.js'
 
 type JsonSchema = Readonly<Record<string, unknown>>
 type Properties = Readonly<Record<string, JsonSchema>>

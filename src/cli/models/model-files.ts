@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolders } from '../../host/directories.js'
+import { makeFolders } from '../../host/file-system.js'
 import { writeAtomically } from '../../host/files.js'
 import { errorCode } from '../../host/system-error.js'
 import { readJson, writeJson } from '../../protocol/json.js'

@@ -33,7 +33,7 @@ export class ConfigFile {
   async update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void> {
     try {
       // Creates the folder first: `conf` would use the default mode, which lets other users read it.
-      const { makeFolders } = await import('../../host/directories.js')
+      const { makeFolders } = await import('../../host/file-system.js')
       makeFolders(this.#folder, 0o700)
       const conf = await open(this.#folder, this.path)
       conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })

@@ -1,7 +1,7 @@
 /** The user's config folder and state folder, and the files in them. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Folders, platformFolders } from '../../host/directories.js'
+import { type Folders, platformFolders } from '../../host/file-system.js'
 import { type Env, variable } from '../process/io.js'
 
 export function foldersOf(env: Env): Folders {

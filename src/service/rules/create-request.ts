@@ -4,8 +4,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import { fromBase64, fromPercent } from '../../protocol/data-url.js'
 import { readJson, writeJson } from '../../protocol/json.js'
+import { fromBase64, fromPercent } from '../../protocol/media.js'
 import { mediaParameters, mediaSources, placeText, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelDocument, ModelInput } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'

@@ -7,13 +7,7 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { createSlots } from '../../host/slots.js'
-import {
-  hasForbiddenCharacter,
-  MAX_PASSWORD_LENGTH,
-  MIN_PASSWORD_LENGTH,
-  normalizedPassword,
-  passwordLength,
-} from '../../protocol/credentials.js'
+import { MIN_PASSWORD_LENGTH } from '../../protocol/limits.js'
 import { invalidInput, refusalSaying } from './refusal.js'
 
 const SALT_BYTES = 16
@@ -41,6 +35,26 @@ export interface Passwords {
    */
   matches(password: string, stored: string | undefined): Promise<boolean>
 }
+
+const MAX_PASSWORD_LENGTH = 1_000
+
+/**
+ * Returns the form of a password that is stored. The same characters in different Unicode forms are the same password.
+ */
+const normalizedPassword = (password: string): string => password.normalize('NFKC')
+
+/**
+ * Returns the length in code points: the smaller of the lengths before and after normalization, which can turn one
+ * ligature into 18 letters, and two characters into one.
+ */
+const passwordLength = (password: string): number =>
+  Math.min(...[password, normalizedPassword(password)].map((form) => [...form].length))
+
+/**
+ * Returns whether a password contains control characters or unpaired surrogates: users cannot type them, and the key
+ * derivation treats some of them as equal.
+ */
+const hasForbiddenCharacter = (password: string): boolean => /[\p{Cc}\p{Cs}]/u.test(password)
 
 /** Throws `Refusal` (400) for a password that is not allowed. */
 export function checkNewPassword(password: string): void {

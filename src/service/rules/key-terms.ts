@@ -1,6 +1,6 @@
 /** The terms of a key, the reader of their texts, and names of accounts and keys. Pure. */
 import { usageError } from '../../errors.js'
-import { MAX_ALLOWED_IPS, MAX_CREDITS } from '../../protocol/credentials.js'
+import { MAX_CREDITS } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import { parseNetwork } from './networks.js'
@@ -55,6 +55,9 @@ function readLimit(text: string, what: string): number | undefined {
   if (value <= MAX_CREDITS) return value
   throw usageError(`${what}: "${shortened(text)}" is not a whole number from 0 to ${MAX_CREDITS}.`)
 }
+
+/** Of a key. */
+const MAX_ALLOWED_IPS = 100
 
 function readNetworks(text: string, what: string): readonly string[] | undefined {
   const networks = text.split(/[\s,]+/).filter(Boolean)

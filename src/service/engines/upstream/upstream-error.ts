@@ -1,7 +1,6 @@
 /** Failures of a model's server, as the person who created the run reads them. */
 import type { ServerRequest } from '../../../host/http.js'
-import { textOfDetail } from '../../../protocol/error-detail.js'
-import { isObject, parseJson } from '../../../protocol/parse.js'
+import { isObject, parseJson, textOfDetail } from '../../../protocol/parse.js'
 import { createRedact } from '../../../protocol/redact.js'
 import { onOneLine, shortened, withoutControls } from '../../../protocol/text.js'
 

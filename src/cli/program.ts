@@ -1,12 +1,66 @@
-/** Builds the commander program: names, flags and help. It runs no command. */
+/** Builds the commander program: names, flags and help. It runs no command. To add a command, add a file and a row here. */
 import { Command, Option } from 'commander'
 import { KINDS } from '../protocol/models.js'
-import { COMMANDS } from './commands/index.js'
 import type { CommandEnvironment } from './context/context.js'
 import { findCommand } from './help/find-command.js'
 import { GLOBAL_OPTIONS, HELP_FORMAT } from './help/format-help.js'
 import { VERSION } from './process/version.js'
 import { type Globals, globalOptions, globalsOf } from './settings/globals.js'
+
+interface CommandFile {
+  register(command: Command, environment: CommandEnvironment): void
+}
+
+/** `load`: loads the command's file, which the build puts in a separate chunk. */
+type CommandRow = readonly [name: string, about: string, load: () => Promise<CommandFile>]
+
+const logoutFile = async () => ({ register: (await import('./commands/login.js')).registerLogout })
+const downloadFile = async () => ({ register: (await import('./commands/wait.js')).registerDownload })
+
+/** The commands, in the order of the help, by the title of their group. */
+const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
+  'Create:': [
+    [
+      'run',
+      'Create a run, wait for it, and print or download its outputs',
+      () => import('./commands/run.js'),
+    ],
+    ['batch', 'Create only the assets that are missing or out of date', () => import('./commands/batch.js')],
+    [
+      'models',
+      'List, add and import models, or show the parameters of one',
+      () => import('./commands/models.js'),
+    ],
+  ],
+  'Follow runs at the service:': [
+    ['status', 'Show the current status of runs', () => import('./commands/status.js')],
+    ['wait', 'Wait for runs that were created earlier', () => import('./commands/wait.js')],
+    ['download', 'Download the outputs of finished runs', downloadFile],
+    ['cancel', 'Cancel runs that have not ended', () => import('./commands/cancel.js')],
+  ],
+  'Runs on this machine:': [
+    ['list', 'List the runs created on this machine', () => import('./commands/list.js')],
+    ['show', 'Show details of a run', () => import('./commands/show.js')],
+    ['open', 'Open the result of a run', () => import('./commands/open.js')],
+    ['gallery', 'Build an HTML gallery of your results', () => import('./commands/gallery.js')],
+    ['spend', 'Sum the charges of runs, or their estimates', () => import('./commands/spend.js')],
+    ['forget', 'Remove runs from the journal', () => import('./commands/forget.js')],
+  ],
+  'Set up and operate:': [
+    ['login', 'Store the API key and the service URL', () => import('./commands/login.js')],
+    ['logout', 'Remove the stored API key', logoutFile],
+    ['config', 'Show and change the settings', () => import('./commands/config.js')],
+    ['doctor', 'Check settings, service, disk and journal', () => import('./commands/doctor.js')],
+    [
+      'completion',
+      'Print the completion script for bash, zsh or fish',
+      () => import('./commands/completion.js'),
+    ],
+    ['mcp', 'Run an MCP server for agents', () => import('./mcp/index.js')],
+    ['serve', 'Run the local service', () => import('./commands/serve.js')],
+    ['admin', 'Manage accounts, keys and balances of a local service', () => import('./commands/admin.js')],
+  ],
+}
 
 const DEFAULT_COLUMNS = 80
 

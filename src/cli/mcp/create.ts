@@ -7,22 +7,28 @@ import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { amountOf } from '../../protocol/price.js'
+import { runCommand } from '../commands/run.js'
+import type { CreateFlags } from '../flags/model-flags.js'
 import { labelsOf } from '../flags/values.js'
-import { buildRequest } from '../runs/request.js'
+import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
 import { type Answer, answerWith, leftJson, runsAnswer } from './answers.js'
-import { fileIn, outputIn } from './call-paths.js'
-import { type Call, type Job, type McpSession, otherArguments, type RunCommand } from './session.js'
+import { type Call, type Job, type McpSession, otherArguments } from './session.js'
+
+/** A create with one `request_id`. */
+interface Create {
+  readonly request: RequestOptions
+  readonly flags: CreateFlags
+  readonly requestId: string
+}
 
 /** Creates a run. `kind`: undefined for `create_model_run`, whose input is sent unchanged. */
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
-  const { ctx, options, commands } = session
   const { model: named, wait, dry_run, output, overwrite, request_id, labels = [], ...parameters } = call.args
-  const model = typeof named === 'string' ? named : kind && (await modelFor(ctx, kind))
+  const model = typeof named === 'string' ? named : kind && (await modelFor(session.ctx, kind))
   const input = kind === undefined ? (parameters.input as ModelInput) : parameters
-  const limit = await session.limit()
-  const command: RunCommand = {
+  const create: Create = {
     // The prompt is a part of the input, where "-" is plain text and not standard input.
     request: {
       kind,
@@ -31,22 +37,23 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
       prompt: { words: [] },
       parameters: {},
       isTool: true,
-      fileOf: (path, parameter) => fileIn(options, path, parameter),
+      fileOf: (path, parameter) => session.fileIn(path, parameter),
     },
     flags: {
       count: '1',
       wait: true,
       download: true,
       dryRun: dry_run === true,
-      output: outputIn(options, output),
+      output: session.outputIn(output),
       overwrite: overwrite === true,
       label: labelsOf(labels as readonly string[], 'labels'),
     },
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
-    limit,
   }
+  const { request, flags, requestId } = create
+  const limit = await session.limit()
   if (dry_run === true) {
-    const job = await session.finish(call, (own) => commands.run(own.ctx, command))
+    const job = await session.finish(call, ({ ctx }) => runCommand(ctx, request, flags, { limit }))
     // Without the input, which may have whole files.
     return answerWith(job, ([{ estimate, currency } = {}]) => ({
       runs: [],
@@ -55,10 +62,9 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
       ...leftJson(limit),
     }))
   }
-  const { requestId } = command
   // As in the journal: the order of parameters, and whether the model is named, do not matter.
   const job = session.join(keyOf(requestId), identityOf(model ?? '', input), (own) =>
-    payOnce(session, command, own),
+    payOnce(session, create, own),
   )
   await session.wait([job], call, wait === false ? 'known' : 'done')
   const { run, errors, warnings } = job
@@ -75,9 +81,9 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
 const keyOf = (requestId: string): string => `request_id ${JSON.stringify(requestId)}`
 
 /** Creates the run, or follows the one that the journal has for this request_id. */
-async function payOnce(session: McpSession, command: RunCommand, job: Job): Promise<void> {
-  const { request, flags, requestId } = command
-  const earlier = (await earlierCreate(session, requestId)) ?? (await createHere(session, command, job))
+async function payOnce(session: McpSession, create: Create, job: Job): Promise<void> {
+  const { request, flags, requestId } = create
+  const earlier = (await earlierCreate(session, requestId)) ?? (await createHere(session, create, job))
   if (earlier === undefined) return
   const { model = '', input, media } = await buildRequest(job.ctx, request)
   if (earlier.identity !== identityOf(model, input, undefined, media)) throw otherArguments(keyOf(requestId))
@@ -90,14 +96,15 @@ async function payOnce(session: McpSession, command: RunCommand, job: Job): Prom
  */
 async function createHere(
   session: McpSession,
-  command: RunCommand,
+  { request, flags, requestId }: Create,
   job: Job,
 ): Promise<JournalRun | undefined> {
-  await session.commands
-    .run(job.ctx, { ...command, observer: job })
-    .catch((thrown: unknown) => job.errors.unshift(asRushesError(thrown)))
+  const limit = await session.limit()
+  await runCommand(job.ctx, request, flags, { requestId, limit, observer: job }).catch((thrown: unknown) =>
+    job.errors.unshift(asRushesError(thrown)),
+  )
   if (!job.errors.some(({ code }) => code === 'usage')) return undefined
-  const other = await earlierCreate(session, command.requestId)
+  const other = await earlierCreate(session, requestId)
   if (other !== undefined) job.errors.length = 0
   return other
 }

@@ -18,11 +18,10 @@ import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
 import { type Answer, resultOf } from './answers.js'
-import { planBatch, runBatch } from './batch.js'
 import { createRun } from './create.js'
 import { instructionsFor, type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
-import { type Call, type Commands, McpSession, type SessionOptions } from './session.js'
-import { cancelRuns, listModels, listRuns, showRun, waitRuns } from './tools.js'
+import { type Call, McpSession, type SessionOptions } from './session.js'
+import { cancelRuns, listModels, listRuns, planBatch, runBatch, showRun, waitRuns } from './tools.js'
 
 const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Promise<Answer>>> = {
   list_models: listModels,
@@ -40,9 +39,9 @@ const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Prom
 const isTool = (name: string): name is ToolName => Object.hasOwn(CALLS, name)
 
 /** Returns the exit code: 0 when the client has disconnected. */
-export async function serveMcp(ctx: Context, options: SessionOptions, commands: Commands): Promise<number> {
+export async function serveMcp(ctx: Context, options: SessionOptions): Promise<number> {
   const { out, interrupts, stdout } = ctx
-  const session = new McpSession(ctx, options, commands)
+  const session = new McpSession(ctx, options)
   const stdin = ctx.stdin()
   const server = new Server(
     { name: 'rushes', version: VERSION },

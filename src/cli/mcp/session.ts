@@ -1,21 +1,21 @@
 /**
- * The session of `rushes mcp`: what it may create, and the commands that its tools run. A command continues when its call
+ * The session of `rushes mcp`: what it may create, and the commands that its tools have started. A command continues when its call
  * has returned, so that no answer and no output is lost.
  */
+import { statSync } from 'node:fs'
+import { dirname, join, resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
+import { namesFolder } from '../../download/file-names.js'
 import { RushesError, usageError } from '../../errors.js'
 import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
+import { followLinks, isFolder, isWithin } from '../../host/file-system.js'
 import { asRushesError, createInterrupts, type SignalName } from '../../host/interrupts.js'
 import { shortened } from '../../protocol/text.js'
 import type { Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
-import type { BatchFlags } from '../batch/options.js'
 import type { Context } from '../context/context.js'
-import type { CreateFlags } from '../flags/model-flags.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import type { Observer } from '../runs/carry-out.js'
-import type { RequestOptions } from '../runs/request.js'
-import type { FilterOptions } from '../runs/run-selection.js'
 import { GRACE_NOTE } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
 import type { TransferProgress } from '../terminal/spinner.js'
@@ -30,31 +30,6 @@ export interface SessionOptions {
   /** Value of `--max-cost`. Without it, the setting counts. */
   readonly maxCost?: string | undefined
   readonly allowOutside: boolean
-}
-
-/** The commands that tools run. */
-export interface Commands {
-  run(ctx: Context, command: RunCommand): Promise<number>
-  batch(ctx: Context, request: BatchRun): Promise<number>
-  cancel(ctx: Context, ids: readonly string[]): Promise<number>
-  list(ctx: Context, options: FilterOptions): Promise<number>
-  models(ctx: Context, name: string | undefined): Promise<number>
-  show(ctx: Context, name: string): Promise<number>
-}
-
-export interface RunCommand {
-  readonly request: RequestOptions
-  readonly flags: CreateFlags
-  readonly requestId: string
-  readonly limit: CostLimit
-  readonly observer?: Observer
-}
-
-interface BatchRun {
-  readonly manifest: string
-  readonly flags: BatchFlags
-  readonly onMedia: (path: string, parameter: string) => void
-  readonly limit: CostLimit
 }
 
 export interface Call {
@@ -162,15 +137,13 @@ export class McpSession {
   /** With the settings, the key and the models of its start. */
   readonly ctx: Context
   readonly options: SessionOptions
-  readonly commands: Commands
   /** Jobs whose result no call has received. A batch that is started again would pay again for rows that failed. */
   readonly jobs = new Set<Job>()
   #limit: Promise<CostLimit> | undefined
 
-  constructor(base: Context, options: SessionOptions, commands: Commands) {
+  constructor(base: Context, options: SessionOptions) {
     this.ctx = { ...base, connect: () => base.connect({ render: true }), localSession: undefined }
     this.options = options
-    this.commands = commands
   }
 
   /** What the session may still create. Rejects with `usage` if the settings are not valid. */
@@ -178,6 +151,44 @@ export class McpSession {
     const { maxCost: flag, maxRuns } = this.options
     this.#limit ??= openCostLimit(this.ctx, { flag, maxRuns })
     return this.#limit
+  }
+
+  /** Returns an absolute path, with a final separator for a folder. Without a path, the folder of the server. Throws `usage`. */
+  outputIn(path: unknown): string {
+    const { folder } = this.options
+    if (typeof path !== 'string') return `${folder}${sep}`
+    const fullPath = resolve(folder, path)
+    const isFolderPath = namesFolder(path) || isFolder(fullPath)
+    if (dirname(isFolderPath ? join(fullPath, 'file') : fullPath).includes('{'))
+      throw usageError(
+        `output: ${shortened(path)} has a placeholder in the name of a folder.`,
+        'Use placeholders in the file name only, such as assets/{id}.{ext}.',
+      )
+    // Check only the folder: a link at the path itself would be replaced by the file.
+    this.#refuseOutside(path, isFolderPath ? fullPath : dirname(fullPath), 'output')
+    return isFolderPath ? `${fullPath}${sep}` : fullPath
+  }
+
+  /** Returns the absolute path of a file that is read. Throws `usage`. */
+  fileIn(path: string, parameter: string): string {
+    if (path.includes('\0')) throw usageError(`${parameter}: the path contains a null character.`)
+    const fullPath = resolve(this.options.folder, path)
+    this.#refuseOutside(path, fullPath, parameter)
+    const found = statSync(fullPath, { throwIfNoEntry: false })
+    // Reading a pipe would block the whole server.
+    if (found !== undefined && !found.isFile() && !found.isDirectory())
+      throw usageError(`${parameter}: ${shortened(path)} is not a regular file.`, 'Give the path of a file.')
+    return fullPath
+  }
+
+  /** A path of an agent must be in the folder of the server, links resolved. */
+  #refuseOutside(path: string, fullPath: string, parameter: string): void {
+    const { folder, allowOutside } = this.options
+    if (!allowOutside && !isWithin(followLinks(folder), followLinks(fullPath)))
+      throw usageError(
+        `${parameter}: ${shortened(path)} is outside ${folder}. Nothing was sent.`,
+        'Use a path inside the folder of the server. `rushes mcp --allow-outside` allows others.',
+      )
   }
 
   #start(key: string | undefined, asked: string, work: Work): Job {

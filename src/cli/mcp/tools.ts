@@ -1,20 +1,25 @@
-/** Tools for runs that exist, and for what this machine knows: each runs a command and returns its `--json`. */
+/** Tools for runs that exist, for what this machine knows, and for batches: each runs a command and returns its `--json`. */
+import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { writeJson } from '../../protocol/json.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
+import type { BatchFlags } from '../batch/options.js'
+import { runManifest } from '../commands/batch.js'
+import { cancelCommand } from '../commands/cancel.js'
+import { listCommand } from '../commands/list.js'
+import { modelsCommand } from '../commands/models.js'
+import { showCommand } from '../commands/show.js'
 import { labelsOf } from '../flags/values.js'
 import { selectNamed } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
-import { type Answer, answerWith, type Json, leftJson, runsAnswer } from './answers.js'
-import { outputIn } from './call-paths.js'
-import type { Call, McpSession } from './session.js'
+import { type Answer, answerWith, type Json, leftJson, type ResultFile, runsAnswer } from './answers.js'
+import type { Call, Job, McpSession } from './session.js'
 
 export async function waitRuns(session: McpSession, call: Call): Promise<Answer> {
-  const { ctx, options } = session
   const { output, overwrite } = call.args
-  const { ids } = await selectNamed(ctx, call.args.ids as readonly string[])
-  const named = outputIn(options, output)
+  const { ids } = await selectNamed(session.ctx, call.args.ids as readonly string[])
+  const named = session.outputIn(output)
   if (ids.length > 1 && !/[\\/]$/.test(named) && !named.includes('{id}'))
     throw usageError(
       `output: ${output} names one file, but ${ids.length} runs were given.`,
@@ -40,14 +45,14 @@ export async function waitRuns(session: McpSession, call: Call): Promise<Answer>
 }
 
 /** Returns a function that finds the path of a run's create, unless it is outside the folder of this server. */
-async function outputsOfCreates({ ctx, options }: McpSession): Promise<(id: string) => string | undefined> {
-  const journal = await ctx.openJournal()
-  const address = await ctx.findAddress()
+async function outputsOfCreates(session: McpSession): Promise<(id: string) => string | undefined> {
+  const journal = await session.ctx.openJournal()
+  const address = await session.ctx.findAddress()
   return (id) => {
     const run = address === undefined ? undefined : journal.tryRead(() => journal.find(address, id))
     if (run?.output === undefined) return undefined
     try {
-      return outputIn(options, run.output)
+      return session.outputIn(run.output)
     } catch {
       return undefined
     }
@@ -57,7 +62,7 @@ async function outputsOfCreates({ ctx, options }: McpSession): Promise<(id: stri
 /** Sends one request to cancel for each run. */
 export async function cancelRuns(session: McpSession, call: Call): Promise<Answer> {
   const ids = call.args.ids as readonly string[]
-  return runsAnswer([await session.finish(call, ({ ctx }) => session.commands.cancel(ctx, ids))])
+  return runsAnswer([await session.finish(call, ({ ctx }) => cancelCommand(ctx, {}, ids))])
 }
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
@@ -68,7 +73,7 @@ export async function listRuns(session: McpSession, call: Call): Promise<Answer>
     here: everywhere !== true,
     label: labelsOf(labels as readonly string[], 'labels'),
   }
-  const job = await session.finish(call, ({ ctx }) => session.commands.list(ctx, options))
+  const job = await session.finish(call, ({ ctx }) => listCommand(ctx, options))
   return answerWith(job, (runs) => ({ runs: runs.map(briefOf) }))
 }
 
@@ -83,14 +88,14 @@ function briefOf({ service: _service, answer: _answer, output: _output, input, .
 
 export async function showRun(session: McpSession, call: Call): Promise<Answer> {
   const name = String(call.args.id)
-  const job = await session.finish(call, ({ ctx }) => session.commands.show(ctx, name))
+  const job = await session.finish(call, ({ ctx }) => showCommand(ctx, {}, name))
   return answerWith(job, ([run]) => ({ run }))
 }
 
 export async function listModels(session: McpSession, call: Call): Promise<Answer> {
   const name = typeof call.args.model === 'string' ? call.args.model : undefined
   const left = leftJson(await session.limit())
-  const job = await session.finish(call, ({ ctx }) => session.commands.models(ctx, name))
+  const job = await session.finish(call, ({ ctx }) => modelsCommand(ctx, {}, name))
   return answerWith(job, ([found = {}]) => {
     if (name !== undefined) return { model: found, ...left }
     const models = Array.isArray(found.models) ? found.models.filter(isObject) : []
@@ -101,3 +106,75 @@ export async function listModels(session: McpSession, call: Call): Promise<Answe
 /** The parameters of models that are not the default would fill an agent's context. */
 const withoutOtherInput = ({ input, ...model }: Json): Json =>
   model.default === true || model.source === 'built-in' ? { ...model, input } : model
+
+/** Maximum number of rows in an answer: more would fill an agent's context. */
+const MAX_ROWS = 100
+
+export async function planBatch(session: McpSession, call: Call): Promise<Answer> {
+  const job = await session.finish(call, (own) => batch(session, call, own, { dryRun: true }))
+  return batchAnswer(session, call, job)
+}
+
+export async function runBatch(session: McpSession, call: Call): Promise<Answer> {
+  const job = session.join(`manifest ${manifestOf(session, call)}`, JSON.stringify(call.args), (own) =>
+    batch(session, call, own, { overwrite: call.args.overwrite === true }),
+  )
+  const isOld = job.isDone
+  await session.wait([job], call)
+  const next = isOld ? [RESULT_OF_EARLIER] : job.isDone ? [] : [STILL_RUNNING]
+  return { ...(await batchAnswer(session, call, job)), next }
+}
+
+const STILL_RUNNING =
+  'The batch is still running. Call run_batch again with the same arguments to continue waiting. Nothing is paid twice.'
+const RESULT_OF_EARLIER =
+  'This is the result of the batch that an earlier call started. Call run_batch again, without force, to continue.'
+
+const manifestOf = (session: McpSession, { args }: Call): string =>
+  session.fileIn(String(args.manifest), 'manifest')
+
+async function batch(session: McpSession, call: Call, { ctx }: Job, flags: BatchFlags): Promise<number> {
+  const { only, force } = call.args
+  return runManifest(ctx, {
+    manifest: manifestOf(session, call),
+    limit: await session.limit(),
+    flags: {
+      ...flags,
+      ...(Array.isArray(only) && { only }),
+      force: force === true,
+      allowOutside: session.options.allowOutside,
+    },
+    // A manifest must not send a file that the agent could not name itself.
+    onMedia: (path, parameter) => void session.fileIn(path, parameter),
+  })
+}
+
+/** Answers with the summary, and with the rows that are not up to date. */
+async function batchAnswer(session: McpSession, call: Call, job: Job): Promise<Answer> {
+  const { isDone, errors, warnings } = job
+  const folder = dirname(manifestOf(session, call))
+  const lines = job.objects.filter(isObject)
+  const last = lines.find(({ summary }) => isObject(summary))
+  const rows = lines
+    .filter((line) => line !== last && line.action !== 'up_to_date' && line.action !== 'skip')
+    .map(({ file, ...row }): Json => ({ ...row, file: typeof file === 'string' ? join(folder, file) : null }))
+  if (last === undefined && rows.length === 0 && errors.length > 0) return { errors, warnings }
+  const shown = rows.slice(0, MAX_ROWS)
+  return {
+    structured: {
+      is_running: !isDone,
+      ...leftJson(await session.limit()),
+      summary: last?.summary ?? null,
+      rows: shown,
+      rows_left_out: rows.length - shown.length,
+    },
+    warnings,
+    errors: isDone ? errors : [],
+    files: shown.flatMap(filesOf),
+  }
+}
+
+const filesOf = ({ file: path, bytes, content_type }: Json): readonly ResultFile[] =>
+  typeof path === 'string' && typeof bytes === 'number' && typeof content_type === 'string'
+    ? [{ path, bytes, content_type }]
+    : []

@@ -6,7 +6,6 @@ import { isFolder } from '../../host/file-system.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
-import type { Commands } from '../mcp/session.js'
 import { SETTINGS } from '../settings/table.js'
 
 interface McpFlags {
@@ -34,22 +33,6 @@ async function mcpCommand(ctx: Context, { allowOutside = false, ...flags }: McpF
   const folder = resolve(flags.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${flags.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
-  const [{ serveMcp }, batch, cancel, list, models, run, show] = await Promise.all([
-    import('../mcp/serve.js'),
-    import('./batch.js'),
-    import('./cancel.js'),
-    import('./list.js'),
-    import('./models.js'),
-    import('./run.js'),
-    import('./show.js'),
-  ])
-  const commands: Commands = {
-    batch: batch.runManifest,
-    cancel: (at, ids) => cancel.cancelCommand(at, {}, ids),
-    list: list.listCommand,
-    models: (at, name) => models.modelsCommand(at, {}, name),
-    run: (at, { request, flags: given, ...session }) => run.runCommand(at, request, given, session),
-    show: (at, name) => show.showCommand(at, {}, name),
-  }
-  return serveMcp(ctx, { ...flags, folder, maxRuns, allowOutside }, commands)
+  const { serveMcp } = await import('./serve.js')
+  return serveMcp(ctx, { ...flags, folder, maxRuns, allowOutside })
 }

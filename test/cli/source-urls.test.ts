@@ -4,21 +4,23 @@ import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
-import { RowOutputs, type RowOutputsOptions } from '../../src/cli/runs/run-outputs.js'
+import { type OutputParts, OutputUrls } from '../../src/cli/runs/run-outputs.js'
 import { RushesError } from '../../src/errors.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { runState } from '../support/runs.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'https://api.example'
 const URLS = ['https://cdn.example/a.png?sig=1', 'https://cdn.example/b.png?sig=1']
-const REFERENCE = { from: 'row', text: 'row:a', source: 'a', output: 1 } as const
+const REFERENCE = {
+  ...({ from: 'row', text: 'row:a', source: 'a', output: 1, type: 'image' } as const),
+  place: { parameter: 'image_urls', entry: 0 },
+} as const
 
-function createSources(options: Partial<RowOutputsOptions> = {}, made: Partial<Made> = {}) {
+function createSources(options: Partial<OutputParts> = {}, made: Partial<Made> = {}) {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'a.png'), ONE_PIXEL_PNG)
   const clock = createManualClock()
@@ -37,7 +39,7 @@ function createSources(options: Partial<RowOutputsOptions> = {}, made: Partial<M
     made_at: '2026-01-01T00:00:00.000Z',
     ...made,
   }
-  const sources = new RowOutputs({
+  const outputs = new OutputUrls({
     client: {
       async get(id) {
         asked.push(id)
@@ -47,12 +49,11 @@ function createSources(options: Partial<RowOutputsOptions> = {}, made: Partial<M
     fetch: scripted({ status: 206 }).fetch,
     clock,
     address: ADDRESS,
-    folder,
-    madeOf: () => found,
     signal: new AbortController().signal,
     ...options,
   })
-  return { sources, folder, clock, asked }
+  const urlOf = () => outputs.ofRow(REFERENCE, found, folder)
+  return { outputs, urlOf, folder, clock, asked }
 }
 
 const data = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
@@ -64,15 +65,15 @@ const hanging: Fetch = ({ signal }) =>
 
 describe('an output of another row', () => {
   it('gives the URL of the service, which gets one request for a run', async () => {
-    const { sources, asked } = createSources()
-    expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
-    expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
+    const { urlOf, asked } = createSources()
+    expect(await urlOf()).toBe(URLS[0])
+    expect(await urlOf()).toBe(URLS[0])
     expect(asked).toEqual(['run_1'])
   })
 
   it('of a run of this batch needs no status request, until its link has expired', async () => {
     const fetched: string[] = []
-    const { sources, asked } = createSources({
+    const { outputs, urlOf, asked } = createSources({
       fetch: (request) => {
         fetched.push(request.url.search)
         return scripted({ status: request.url.search === '?sig=0' && fetched.length > 1 ? 403 : 200 }).fetch(
@@ -81,14 +82,14 @@ describe('an output of another row', () => {
       },
     })
     const old = 'https://cdn.example/a.png?sig=0'
-    sources.learn(runState({ id: 'run_1', urls: [old] }))
-    expect(await sources.urlOf(REFERENCE)).toBe(old)
+    outputs.learn('run_1', [old])
+    expect(await urlOf()).toBe(old)
     expect(asked).toEqual([])
-    expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
+    expect(await urlOf()).toBe(URLS[0])
     expect(asked).toEqual(['run_1'])
   })
 
-  it.each<[string, Partial<RowOutputsOptions>, Partial<Made>]>([
+  it.each<[string, Partial<OutputParts>, Partial<Made>]>([
     ['the host does not have it', { fetch: scripted({ status: 404 }).fetch }, {}],
     ['the host cannot be reached', { fetch: failing }, {}],
     [
@@ -104,8 +105,8 @@ describe('an output of another row', () => {
     ['it was created by another service', {}, { service: 'https://other.example' }],
     ['the lock file does not say by which', {}, { service: undefined }],
   ])('is a data: URL where %s', async (_, options, made) => {
-    const { sources, clock, asked } = createSources(options, made)
-    expect(await clock.runUntil(sources.urlOf(REFERENCE))).toBe(data)
+    const { urlOf, clock, asked } = createSources(options, made)
+    expect(await clock.runUntil(urlOf())).toBe(data)
     // Another service gets no request for the run.
     if ('service' in made) expect(asked).toEqual([])
   })
@@ -131,24 +132,24 @@ describe('an output of another row', () => {
       AGAIN,
     ],
   ])('is an error where %s', async (_, change, says, hint) => {
-    const { sources, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
+    const { urlOf, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
     change(join(folder, 'a.png'))
-    await expect(sources.urlOf(REFERENCE)).rejects.toThrow(
+    await expect(urlOf()).rejects.toThrow(
       expect.objectContaining({ code: 'usage', message: expect.stringMatching(says), hint }),
     )
   })
 
   it('gives a data: URL when the host does not answer in 10 s', async () => {
-    const { sources, clock } = createSources({ fetch: hanging })
-    const found = sources.urlOf(REFERENCE)
+    const { urlOf, clock } = createSources({ fetch: hanging })
+    const found = urlOf()
     await clock.advance(10_000)
     expect(await found).toBe(data)
   })
 
   it('ends with the signal', async () => {
     const stop = new AbortController()
-    const { sources } = createSources({ fetch: hanging, signal: stop.signal })
-    const ended = expect(sources.urlOf(REFERENCE)).rejects.toThrow('enough')
+    const { urlOf } = createSources({ fetch: hanging, signal: stop.signal })
+    const ended = expect(urlOf()).rejects.toThrow('enough')
     await new Promise((resolve) => setImmediate(resolve))
     stop.abort(new Error('enough'))
     await ended

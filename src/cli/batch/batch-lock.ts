@@ -8,7 +8,6 @@ import { describeError } from '../../host/system-error.js'
 import type { BatchName, Journal, JournalRun } from '../../journal/index.js'
 import { listNames } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
 
 export class BatchLock {
@@ -19,29 +18,26 @@ export class BatchLock {
   /** The first failed write, which stopped further creates. */
   failure: RushesError | undefined
   readonly #ctx: Context
-  readonly #prepared: PreparedBatch
-  readonly #continuation: string
+  readonly #batch: PreparedBatch
   /** Rows whose entries another program has changed. */
   readonly #changed = new Set<string>()
   readonly #stop = new AbortController()
 
-  static async open(ctx: Context, prepared: PreparedBatch, isConnected: boolean): Promise<BatchLock> {
+  static async open(ctx: Context, batch: PreparedBatch, isConnected: boolean): Promise<BatchLock> {
     const journal = isConnected
       ? await ctx.journal().catch((error: unknown) => {
           throw error instanceof RushesError ? unsent(error) : error
         })
       : undefined
-    const lock = new BatchLock(ctx, prepared, journal)
     // Also where all is up to date: the last write says only that nothing is in flight.
-    await removeLeftovers(prepared.lockPath)
-    return lock
+    await removeLeftovers(batch.lockPath)
+    return new BatchLock(ctx, batch, journal)
   }
 
-  private constructor(ctx: Context, prepared: PreparedBatch, journal: Journal | undefined) {
-    const { lock, lockPath, manifest, plan } = prepared
+  private constructor(ctx: Context, batch: PreparedBatch, journal: Journal | undefined) {
+    const { lock, lockPath, manifest, plan } = batch
     this.#ctx = ctx
-    this.#prepared = prepared
-    this.#continuation = `\`${batchCommandLine(ctx.globals, prepared)}\``
+    this.#batch = batch
     this.journal = journal
     this.name = { id: lock.batch, lockPath: resolve(lockPath) }
     this.file = new LockFile({
@@ -50,7 +46,7 @@ export class BatchLock {
       lock,
       rows: new Set(activeSteps(plan).flatMap(({ entry, sources }) => [entry.name, ...sources])),
       clock: ctx.clock,
-      keepsWorking: prepared.isElsewhere && plan.steps.some(isLeftOut),
+      keepsWorking: batch.isElsewhere && plan.steps.some(isLeftOut),
       onWritten: (entries) => {
         const made = [...entries].flatMap(([entry, each]) => (each === undefined ? [] : { entry, ...each }))
         journal?.recorded(this.name, made)
@@ -74,7 +70,12 @@ export class BatchLock {
     return this.#stop.signal
   }
 
-  /** Throws the error to show for a failed write before a create. */
+  /** Before the first create. `journal`: id of the state folder. Throws the error to show. */
+  async begin(journal: string): Promise<void> {
+    await this.file.begin(journal).catch((error: unknown) => this.throwFailed(error))
+  }
+
+  /** Throws the error to show for a failed write, and stops creates. */
   throwFailed(error: unknown): never {
     this.#stop.abort()
     throw this.#errorFor(error)
@@ -82,7 +83,7 @@ export class BatchLock {
 
   /** Writes what is left. Returns the errors that decide the exit code. */
   async finish(): Promise<readonly RushesError[]> {
-    const { plan, lockPath } = this.#prepared
+    const { plan, lockPath } = this.#batch
     const errors: RushesError[] = []
     try {
       await this.file.end(false)
@@ -99,7 +100,7 @@ export class BatchLock {
           'download_failed',
           `${lockPath} was changed while this batch was running (${listNames([...this.#changed])}). This batch stopped creating runs.`,
           {
-            hint: `Continue with ${this.#continuation}: it goes by the lock file as it is now, and nothing is paid twice.`,
+            hint: `Continue with ${this.#batch.options.continuation}: it goes by the lock file as it is now, and nothing is paid twice.`,
           },
         ),
       )
@@ -108,7 +109,7 @@ export class BatchLock {
 
   /** Whether no row of this plan is in flight any more. */
   #isDone(): boolean {
-    const { plan, flights, isElsewhere } = this.#prepared
+    const { plan, flights, isElsewhere } = this.#batch
     if (isElsewhere && plan.steps.some((step) => this.#hasNoResult(step))) return false
     if (this.journal === undefined)
       return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
@@ -134,11 +135,11 @@ export class BatchLock {
     if (!(thrown instanceof Error && 'code' in thrown)) return asRushesError(thrown)
     // No create was sent, because the lock file is written before the first.
     if (!this.file.hasWritten)
-      return thrown instanceof RushesError ? thrown : unsent(unwritable(this.#prepared.lockPath, thrown))
+      return thrown instanceof RushesError ? thrown : unsent(unwritable(this.#batch.lockPath, thrown))
     const { message, hint = '' } =
-      thrown instanceof RushesError ? thrown : unwritable(this.#prepared.lockPath, thrown)
+      thrown instanceof RushesError ? thrown : unwritable(this.#batch.lockPath, thrown)
     return new RushesError('download_failed', `${message} This batch stopped creating runs.`, {
-      hint: `${hint} Accepted runs are in \`rushes list\`. Then continue with ${this.#continuation}.`.trim(),
+      hint: `${hint} Accepted runs are in \`rushes list\`. Then continue with ${this.#batch.options.continuation}.`.trim(),
       cause: thrown,
     })
   }

@@ -10,7 +10,7 @@ import { wholeNumber } from '../flags/values.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import { commandLine, type ServiceFlags } from '../settings/globals.js'
 
-/** Flags as given on the command line. */
+/** Flags as typed. */
 export interface BatchFlags {
   readonly check?: boolean
   readonly dryRun?: boolean
@@ -27,8 +27,11 @@ export interface BatchFlags {
   readonly report?: string
 }
 
-/** The flags with a value that is checked. */
+/** A checked command line. */
 export interface BatchOptions {
+  /** Path of the manifest, or `-` for standard input. */
+  readonly source: string
+  readonly flags: BatchFlags
   readonly mode: 'run' | 'check' | 'dry run'
   /** Maximum number of runs. Undefined: no limit. */
   readonly maxRuns: number | undefined
@@ -36,7 +39,11 @@ export interface BatchOptions {
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
   /** Timeout of each run, from the response to its create. Undefined: no limit. */
-  readonly patienceMs: number | undefined
+  readonly timeoutMs: number | undefined
+  /** Command that continues the batch and pays for no run again, in backquotes. */
+  readonly continuation: string
+  /** Returns how to create a run again, and pay for it again. Without a name it has a placeholder. */
+  payAgain(name?: string): string
 }
 
 const MAX_COUNT = 999_999_999
@@ -44,38 +51,43 @@ const MAX_COUNT = 999_999_999
 /** Checks the flags. `limit`: of a session that runs the batch. Throws `usage`. */
 export async function batchOptionsOf(
   ctx: Context,
+  source: string,
   flags: BatchFlags,
   limit?: CostLimit,
 ): Promise<BatchOptions> {
-  if (flags.check === true && flags.dryRun === true)
+  const { check = false, dryRun = false, maxRuns, concurrency } = flags
+  if (check && dryRun)
     throw usageError(
       '--check and --dry-run cannot be used together.',
       '--check is for CI. --dry-run prints the plan.',
     )
-  const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
+  const timeout = ctx.setting('timeout', flags.timeout) ?? '0'
   return {
-    mode: flags.check === true ? 'check' : flags.dryRun === true ? 'dry run' : 'run',
-    maxRuns: flags.maxRuns === undefined ? undefined : wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_COUNT),
+    source,
+    flags,
+    mode: check ? 'check' : dryRun ? 'dry run' : 'run',
+    maxRuns: maxRuns === undefined ? undefined : wholeNumber(maxRuns, '--max-runs', 0, MAX_COUNT),
     limit: limit ?? (await openCostLimit(ctx, { flag: flags.maxCost })),
     concurrency:
-      flags.concurrency === undefined
-        ? undefined
-        : wholeNumber(flags.concurrency, '--concurrency', 1, MAX_COUNT),
-    patienceMs: parseDuration(timeout, '--timeout') || undefined,
+      concurrency === undefined ? undefined : wholeNumber(concurrency, '--concurrency', 1, MAX_COUNT),
+    timeoutMs: parseDuration(timeout, '--timeout') || undefined,
+    continuation: `\`${batchCommandLine(ctx.globals, { source, flags })}\``,
+    payAgain(name) {
+      const command = batchCommandLine(ctx.globals, { source, flags: { ...flags, only: [] } })
+      const only = name === undefined ? '<name>' : quoteWord(name)
+      return `To create it again and pay again: \`${command} --only ${only} --force\``
+    },
   }
-}
-
-export interface BatchWords {
-  /** Path of the manifest, or `-` for standard input. */
-  readonly source: string
-  readonly flags: BatchFlags
 }
 
 /**
  * Returns the command that continues a batch, with every flag that the same rows need. Leaves out `--force` and
  * `--resubmit-unconfirmed`, which would repeat creates that this batch has already sent.
  */
-export function batchCommandLine(globals: ServiceFlags, { source, flags }: BatchWords): string {
+export function batchCommandLine(
+  globals: ServiceFlags,
+  { source, flags }: Pick<BatchOptions, 'source' | 'flags'>,
+): string {
   const words = CONTINUED.flatMap(([flag, name]) =>
     [flags[name] ?? []].flat().flatMap((value) => {
       if (typeof value === 'string') return [flag, quoteWord(value)]

@@ -17,13 +17,13 @@ import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
+import type { CostEstimate, Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { identifyMediaFile } from '../runs/media-sources.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
-import { type BatchOptions, type BatchWords, selectorFor } from './options.js'
-import { sumPlan } from './row-text.js'
+import { type BatchOptions, selectorFor } from './options.js'
 
 /** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -33,16 +33,11 @@ export interface LoadedManifest {
   readonly lockPath: string
 }
 
-interface LoadOptions {
-  readonly allowOutside: boolean
-  onMedia?(path: string, parameter: string): void
-}
-
-/** Reads the manifest. Throws `usage`, with every problem as `file:line: message`. */
+/** Reads the manifest. Throws `usage`, with every problem as `file:line: message`. `onMedia`: called before a file is read. */
 export async function loadManifest(
   ctx: Context,
-  source: string,
-  { allowOutside, onMedia }: LoadOptions,
+  { source, flags }: BatchOptions,
+  onMedia?: ManifestOptions['onMedia'],
 ): Promise<LoadedManifest> {
   const path = source === '-' ? STDIN_NAME : source
   const bytes =
@@ -57,7 +52,7 @@ export async function loadManifest(
   const options: ManifestOptions = {
     path,
     bytes,
-    allowOutside,
+    allowOutside: flags.allowOutside === true,
     readMedia: (file, shown, type) => identifyMediaFile(file, { shown, type, signal: ctx.interrupts.first }),
     summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
@@ -110,7 +105,7 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
 }
 
 /** A plan with its manifest, lock and options. */
-export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
+export interface PreparedBatch extends LoadedManifest, InFlight {
   /** The lock file, as it was read. */
   readonly lock: Lock
   readonly plan: Plan
@@ -162,9 +157,8 @@ export async function prepare(
   ctx: Context,
   { manifest, lockPath }: LoadedManifest,
   options: BatchOptions,
-  words: BatchWords,
 ): Promise<PreparedBatch> {
-  const { force = false, overwrite = false, resubmitUnconfirmed = false, only = [] } = words.flags
+  const { force = false, overwrite = false, resubmitUnconfirmed = false, only = [] } = options.flags
   const lock = readLock(lockPath, manifest.path)
   const inFlight = await inFlightOf(ctx, lock, resolve(lockPath))
   const plan = await makePlan({
@@ -173,19 +167,10 @@ export async function prepare(
     lock,
     flags: { force, forcePending: force && only.length > 0, overwrite, resubmitUnconfirmed },
     models: await modelsByKind(ctx),
-    allowOutside: words.flags.allowOutside === true,
+    allowOutside: options.flags.allowOutside === true,
     selects: await selectorFor(only, manifest.entries),
   })
-  return {
-    ...words,
-    ...inFlight,
-    manifest,
-    lockPath,
-    lock,
-    plan,
-    options,
-    missing: missingFor(plan.steps),
-  }
+  return { ...inFlight, manifest, lockPath, lock, plan, options, missing: missingFor(plan.steps) }
 }
 
 /** Throws `usage` for conflicting files, or for more runs than `--max-runs` allows. */
@@ -231,3 +216,9 @@ function missingFor(steps: readonly PlanStep[]): readonly Missing[] {
     ),
   )
 }
+
+export const pricedRun = ({ entry: { kind, input }, model }: PlanStep) => ({ model, kind, input })
+
+/** Sums the estimates of all runs that a plan may create. */
+export const sumPlan = ({ steps }: Plan, prices: Prices): CostEstimate =>
+  prices.sum(steps.filter(({ action }) => action.do === 'create').map(pricedRun))

@@ -1,35 +1,34 @@
 /** Prints a plan, or the results of a batch: a line for each row, notes, a summary, and the reports for CI. */
 import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
-import { activeSteps, type LeftRun, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { OPEN } from '../../batch/manifest/outputs.js'
+import {
+  activeSteps,
+  isInPlace,
+  type LeftRun,
+  type Plan,
+  type PlanStep,
+  type RowAction,
+} from '../../batch/plan/index.js'
 import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import type { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
+import { amountOf, amountText } from '../../protocol/price.js'
 import { listNames, printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import type { CostEstimate } from '../models/prices.js'
+import type { CostEstimate, Prices } from '../models/prices.js'
 import { ErrorGroups } from '../runs/error-groups.js'
 import { resumeCommand } from '../runs/resume.js'
 import { plural } from '../terminal/format.js'
 import { printTable } from '../terminal/table.js'
 import { annotate, MAX_LINE_ANNOTATIONS, writeJobSummary, writeReport } from './ci-reports.js'
-import type { PreparedBatch } from './prepare.js'
-import {
-  cellsOf,
-  estimateJson,
-  estimateNote,
-  planLine,
-  rowJson,
-  shownCells,
-  stepJson,
-  sumPlan,
-} from './row-text.js'
+import { type PreparedBatch, pricedRun, sumPlan } from './prepare.js'
 
-export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
+export async function printPlan(ctx: Context, batch: PreparedBatch): Promise<void> {
   const { out } = ctx
-  const { plan, options } = prepared
-  reportPlan(ctx, prepared, out.mode.json)
+  const { plan, options } = batch
+  reportPlan(ctx, batch, out.mode.json)
   const cells = out.stdoutIsTerminal ? shownCells : cellsOf
   const rows = selectedSteps(plan).map((step) => cells(step))
   if (!out.mode.json) await printTable(out, [], rows)
@@ -38,8 +37,8 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
 }
 
 /** Writes the plan to the `--report` file and to the job summary. `prints`: whether it is also printed, as lines of JSON. */
-export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
-  const { plan, manifest, flags, options } = prepared
+export function reportPlan(ctx: Context, batch: PreparedBatch, prints: boolean): void {
+  const { plan, manifest, options } = batch
   const { prices } = options.limit
   const estimate = sumPlan(plan, prices)
   const runs = selectedSteps(plan).map(stepJson)
@@ -50,7 +49,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
     not_waited_for: leftRunsJson(plan),
   }
   if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
-  if (options.mode !== 'dry run') writeReport(ctx, flags.report, { runs, summary })
+  if (options.mode !== 'dry run') writeReport(ctx, options.flags.report, { runs, summary })
   const rows = openSteps(plan).map((step) => shownCells(step))
   writeJobSummary(ctx, { manifest, line: planLine(ctx, plan, prices), rows })
 }
@@ -114,8 +113,10 @@ const leftRunsJson = ({ left }: Plan) =>
 
 /** Collects and prints the results of the rows. */
 export class Report {
+  /** Names of the rows whose creates were accepted, or whose outcome is unknown. */
+  readonly sent = new Set<string>()
   readonly #ctx: Context
-  readonly #prepared: PreparedBatch
+  readonly #batch: PreparedBatch
   readonly #startedAtMs: number
   readonly #results = new Map<string, RowResult>()
   /** The objects of the rows that were printed. */
@@ -125,9 +126,9 @@ export class Report {
   readonly #blocked = new Map<string, string[]>()
   #annotations = 0
 
-  constructor(ctx: Context, prepared: PreparedBatch) {
+  constructor(ctx: Context, batch: PreparedBatch) {
     this.#ctx = ctx
-    this.#prepared = prepared
+    this.#batch = batch
     this.#startedAtMs = ctx.clock.monotonic()
   }
 
@@ -145,7 +146,7 @@ export class Report {
     if (out.mode.json) out.json(json)
     else
       for (const { file } of outputsOf(made)) {
-        const path = resolve(this.#prepared.manifest.folder, file)
+        const path = resolve(this.#batch.manifest.folder, file)
         out.line(printable(relative('.', path) || file))
       }
     if (error !== undefined) this.#printError(result, error)
@@ -158,29 +159,33 @@ export class Report {
     const place = [`line ${at.line}`, ...(key === undefined ? [] : [key])].join(', ')
     if (isFirst || out.mode.json) out.error(error.with({ message: `${name} (${place}): ${error.message}` }))
     if (this.#annotations++ >= MAX_LINE_ANNOTATIONS) return
-    const { path } = this.#prepared.manifest
+    const { path } = this.#batch.manifest
     annotate(this.#ctx, { title: name, message: error.message, at: { path, line: at.line } })
   }
 
-  /**
-   * Prints the summary. Returns each error that affects the exit code, and the number of rows that were not started.
-   * `exists`: whether the row of this name has a run. `estimate`: of the runs that were created.
-   */
-  end(
-    plan: Plan,
-    exists: (name: string) => boolean,
-    estimate: CostEstimate,
-  ): { readonly errors: readonly RushesError[]; readonly notStarted: number } {
+  /** Of the runs that were created. */
+  get estimate(): CostEstimate {
+    const { plan, options } = this.#batch
+    return options.limit.prices.sum(
+      plan.steps.filter(({ entry }) => this.sent.has(entry.name)).map(pricedRun),
+    )
+  }
+
+  /** Prints the summary. Returns each error that affects the exit code, and the number of rows that were not started. */
+  end(plan: Plan): { readonly errors: readonly RushesError[]; readonly notStarted: number } {
     const { out, globals, clock } = this.#ctx
-    const { manifest, flags } = this.#prepared
+    const { manifest, options } = this.#batch
+    const { estimate } = this
     for (const step of plan.steps)
       if (step.action.do === 'unconfirmed' || step.action.do === 'blocked') this.row(inactiveResult(step))
     if (!out.mode.json) for (const error of this.#errors.repeated()) out.error(error)
     for (const [source, names] of this.#blocked) out.note(blockedNote(source, names))
-    const open = activeSteps(plan).filter(({ entry }) => !this.#results.has(entry.name))
-    const states = new Map(
-      open.map(({ entry: { name } }) => [name, exists(name) ? ('still_running' as const) : 'not_started']),
-    )
+    const states = new Map<string, OpenState>()
+    for (const { action, entry } of activeSteps(plan)) {
+      if (this.#results.has(entry.name)) continue
+      const exists = action.do === 'download' || this.sent.has(entry.name)
+      states.set(entry.name, exists ? 'still_running' : 'not_started')
+    }
     const counts = this.#count(plan, [...states.values()])
     const elapsedMs = clock.monotonic() - this.#startedAtMs
     const summary = {
@@ -190,7 +195,7 @@ export class Report {
       not_waited_for: leftRunsJson(plan),
     }
     if (out.mode.json) out.json({ summary })
-    writeReport(this.#ctx, flags.report, { runs: this.#rows, summary })
+    writeReport(this.#ctx, options.flags.report, { runs: this.#rows, summary })
     const line = summaryLine(counts, globals.local)
     // The plan has said why local runs are free.
     const cost = estimateNote(estimate, { local: false })
@@ -205,28 +210,28 @@ export class Report {
   }
 
   /** `open`: the states of the rows without a result. */
-  #count({ counts }: Plan, open: readonly string[]): Tally {
-    const states = [...this.#results.values()].map(({ result }): string => result).concat(open)
-    const count = (wanted: string) => states.filter((state) => state === wanted).length
-    return {
+  #count({ counts }: Plan, open: readonly OpenState[]): Tally {
+    const tally: Tally = {
       total: counts.total,
-      created: count('created'),
-      downloaded: count('downloaded'),
-      moved: count('moved'),
-      up_to_date: counts.up_to_date + count('up_to_date'),
-      failed: count('failed'),
-      blocked: count('blocked'),
-      unconfirmed: count('unconfirmed'),
-      still_running: count('still_running'),
-      not_started: count('not_started'),
+      created: 0,
+      downloaded: 0,
+      moved: 0,
+      up_to_date: counts.up_to_date,
+      failed: 0,
+      blocked: 0,
+      unconfirmed: 0,
+      still_running: 0,
+      not_started: 0,
       skipped: counts.skip,
     }
+    for (const { result } of this.#results.values()) tally[result]++
+    for (const state of open) tally[state]++
+    return tally
   }
 }
 
-type Tally = Readonly<
-  Record<RowResult['result'] | 'total' | 'still_running' | 'not_started' | 'skipped', number>
->
+type OpenState = 'still_running' | 'not_started'
+type Tally = Record<RowResult['result'] | OpenState | 'total' | 'skipped', number>
 
 /**
  * `5 runs: 2 created, 3 up to date`. Under `--local`, runs are not called running: most are rendered only while a command
@@ -242,3 +247,123 @@ function summaryLine({ total, ...counts }: Tally, isLocal: boolean): string {
 
 const blockedNote = (source: string, names: readonly string[]): string =>
   `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${listNames(names)}`
+
+function reasonOf(action: RowAction): string {
+  switch (action.do) {
+    case 'up_to_date':
+    case 'skip':
+      return ''
+    case 'unconfirmed':
+      return action.key ?? ''
+    case 'create': {
+      const { changed = [], why } = action
+      return why === 'out_of_date' ? `${changed.join(', ') || 'input'} changed` : why
+    }
+    default:
+      return action.why
+  }
+}
+
+/**
+ * Returns the cells of a row, in the words of the JSON form: its planned action or its result, name, file, and the reason
+ * or the error. `open`: state of a row without a result.
+ */
+export function cellsOf(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
+  const { entry, file, action } = step
+  const error = row?.error && [row.run, row.error.message].filter(Boolean).join(': ')
+  const needs = row?.blockedBy && `needs ${row.blockedBy}`
+  const state = row?.result ?? open ?? action.do
+  return [state, entry.name, row?.made?.file ?? file, error ?? needs ?? reasonOf(action)].map(printable)
+}
+
+const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+
+/** Returns the cells for a person: a file whose extension is not known yet has the usual one of its kind. */
+export function shownCells(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
+  const file = step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind ?? ''] ?? '')
+  return cellsOf({ ...step, file }, row, open)
+}
+
+/** All keys are always present. Unknown values are null. */
+export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
+  name: entry.name,
+  action: action.do,
+  reason: reasonOf(action) || null,
+  kind: entry.kind ?? null,
+  model: model ?? null,
+  hash: hash ?? null,
+  file,
+  run: action.do === 'download' ? action.run : null,
+  uses: sources,
+  /** Those in the lock file. */
+  outputs: outputsOf(locked).map(({ file: known, sha256, bytes }, at) => {
+    const fact = outputs[at]?.fact ?? { is: 'missing' }
+    const there = isInPlace(fact, sha256) ? 'in_place' : 'different'
+    return {
+      file: outputs[at]?.file ?? known,
+      sha256,
+      bytes,
+      state: fact.is === 'missing' ? 'missing' : there,
+    }
+  }),
+  line: entry.at.line,
+})
+
+/** All keys are always present. Unknown values are null. */
+export const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
+  name: step.entry.name,
+  result,
+  kind: step.entry.kind ?? null,
+  model: step.model ?? null,
+  run: run ?? null,
+  file: made?.file ?? null,
+  bytes: made?.bytes ?? null,
+  sha256: made?.sha256 ?? null,
+  content_type: made?.content_type ?? null,
+  error: error === undefined ? null : { code: error.code, message: error.message },
+  blocked_by: blockedBy ?? null,
+  line: step.entry.at.line,
+})
+
+const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
+  ['up_to_date', 'up to date'],
+  ['download', 'to download'],
+  ['create', 'to create'],
+  ['unconfirmed', 'unconfirmed'],
+  ['conflict', 'with a conflicting file'],
+  ['blocked', 'blocked'],
+  ['skip', 'skipped'],
+]
+
+/** `5 runs: 3 up to date, 2 to create. Estimate: 3 credits` */
+export function planLine({ globals }: Context, plan: Plan, prices: Prices): string {
+  const { counts } = plan
+  const parts = ACTION_WORDS.filter(([action]) => counts[action] > 0).map(
+    ([action, words]) => `${counts[action]} ${words}`,
+  )
+  const runs = [plural(counts.total, 'run'), parts.join(', ')].filter(Boolean).join(': ')
+  return `${runs}${estimateNote(sumPlan(plan, prices), globals)}`
+}
+
+/** Returns the end of a summary line: `. Estimate: 4.8 USD (2 runs without a price)`. Empty without runs. */
+export function estimateNote(
+  { runs, millionths, withoutPrice, currency }: CostEstimate,
+  { local }: { readonly local: boolean },
+): string {
+  if (runs === 0) return ''
+  const unpriced = withoutPrice === 0 ? '' : `${plural(withoutPrice, 'run')} without a price`
+  if (runs === withoutPrice) return `. No estimate: ${unpriced}`
+  const isFree = local && millionths === 0 && withoutPrice === 0
+  const more = isFree ? ', because local runs are free' : unpriced && ` (${unpriced})`
+  return `. Estimate: ${amountText(millionths, currency)}${more}`
+}
+
+/** Keys of the summaries. Null without a price: for a model, and for all runs together. */
+export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel }: CostEstimate) => ({
+  estimate: runs > 0 && runs === withoutPrice ? null : amountOf(millionths),
+  currency,
+  without_price: withoutPrice,
+  estimates: Object.fromEntries(
+    [...byModel].map(([model, sum]) => [model, sum.withoutPrice > 0 ? null : amountOf(sum.millionths)]),
+  ),
+})

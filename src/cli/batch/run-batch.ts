@@ -1,34 +1,31 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
-import { inputToSend, type SentReference } from '../../batch/manifest/index.js'
-import { activeSteps, needsService, type PlanStep } from '../../batch/plan/index.js'
+import { activeSteps, needsService } from '../../batch/plan/index.js'
 import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
+import { movedResult } from '../../batch/results/rows.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { nameProblem, reasonUnwritable } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
-import { quoteWord } from '../../host/shell.js'
-import { carryOutPlan, type PlanSession, renamedRows } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
-import { type RunEvent, stopsCreating } from '../../runs/schedule.js'
+import { carryOut, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { sessionOf } from '../runs/carry-out.js'
-import { fileUrl, RowOutputs, withRunOutputs } from '../runs/run-outputs.js'
+import { OutputUrls } from '../runs/run-outputs.js'
 import { RunsView } from '../runs/runs-view.js'
 import { plural } from '../terminal/format.js'
 import { BatchLock } from './batch-lock.js'
-import { batchCommandLine } from './options.js'
-import type { PreparedBatch } from './prepare.js'
-import { printNotes, Report, reportPlan } from './report.js'
-import { planLine, pricedRun, sumPlan } from './row-text.js'
+import { BatchRow } from './batch-row.js'
+import { type PreparedBatch, sumPlan } from './prepare.js'
+import { planLine, printNotes, Report, reportPlan } from './report.js'
 
 /** Runs the batch, whose claim is held. Returns the exit code. */
-export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<number> {
-  const { plan, missing, options } = prepared
+export async function runBatch(ctx: Context, batch: PreparedBatch): Promise<number> {
+  const { plan, missing, options } = batch
   const { limit } = options
   const active = activeSteps(plan)
-  refuseUnwritable(prepared)
+  refuseUnwritable(batch)
   const isConnected = active.some(needsService)
   if (isConnected && missing.length > 0) throw await ctx.missingError(missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
@@ -40,18 +37,15 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
     .reserve(() => sumPlan(plan, limit.prices))
     .catch((error: unknown) => {
       // Standard output has only the rows of batches that were carried out.
-      reportPlan(ctx, prepared, false)
+      reportPlan(ctx, batch, false)
       throw error
     })
-  const sent: PlanStep[] = []
+  const report = new Report(ctx, batch)
   try {
-    return await carryOutBatch(ctx, prepared, connection, sent)
+    return await carryOutBatch(ctx, batch, connection, report)
   } finally {
-    const created = limit.prices.sum(sent.map(pricedRun))
-    limit.giveBack({
-      runs: reserved.runs - created.runs,
-      millionths: reserved.millionths - created.millionths,
-    })
+    const { runs, millionths } = report.estimate
+    limit.giveBack({ runs: reserved.runs - runs, millionths: reserved.millionths - millionths })
   }
 }
 
@@ -78,52 +72,38 @@ function refuseUnwritable({ manifest, plan }: PreparedBatch): void {
     }
 }
 
-/** Adds to `sent` the steps whose creates were accepted, or whose outcome is unknown. */
 async function carryOutBatch(
   ctx: Context,
   prepared: PreparedBatch,
   connection: Connection | undefined,
-  sent: PlanStep[],
+  report: Report,
 ): Promise<number> {
-  const { options, manifest } = prepared
-  const { prices } = options.limit
+  const { folder } = prepared.manifest
   const lock = await BatchLock.open(ctx, prepared, connection !== undefined)
-  await removeRemains(prepared.plan.steps, manifest.folder, lock.file.batch)
+  await removeRemains(prepared.plan.steps, folder, lock.file.batch)
   const steps = await moveFiles(prepared.plan.steps, {
     disk: prepared.plan.disk,
     lock: lock.file,
-    folder: manifest.folder,
+    folder,
     signal: ctx.interrupts.first,
     fileSystem: ctx.parts.fileSystem,
   }).catch((error: unknown) => lock.throwFailed(error))
   const plan = { ...prepared.plan, steps }
-  const active = activeSteps(plan)
-  const report = new Report(ctx, prepared)
+  const batch = { ...prepared, plan }
   printNotes(ctx, plan)
-  if (plan.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
-  const view = await RunsView.open(ctx, active.length)
+  if (plan.counts.create > 0) ctx.out.note(planLine(ctx, plan, batch.options.limit.prices))
+  const view = await RunsView.open(ctx, activeSteps(plan).length)
   let lockErrors: readonly RushesError[] = []
   try {
-    const events = connection
-      ? carryOutPlan(await planSession(ctx, { ...prepared, plan }, connection, lock))
-      : renamedRows(plan, lock.file)
-    for await (const event of events) {
-      if (event.is === 'row') report.row(event.result)
-      else {
-        view.see(event)
-        sent.push(...sentSteps(event, active))
-      }
-    }
+    if (connection !== undefined) await carryOutRows(ctx, batch, { connection, lock, report, view })
+    // Their files were only renamed.
+    else for (const step of activeSteps(plan)) report.row(movedResult(step, lock.file.get(step.entry.name)))
   } finally {
-    const address = connection === undefined ? '' : await ctx.address()
-    view.end({ journal: lock.journal, address })
+    view.end(lock.journal, connection === undefined ? '' : await ctx.address())
     lockErrors = await lock.finish()
   }
-  const exists = new Set(
-    [...sent, ...active.filter(({ action }) => action.do === 'download')].map(({ entry }) => entry.name),
-  )
-  const { errors, notStarted } = report.end(plan, (name) => exists.has(name), prices.sum(sent.map(pricedRun)))
-  const stopped = interruptedBatch(ctx, prepared)
+  const { errors, notStarted } = report.end(plan)
+  const stopped = interruptedBatch(ctx, batch)
   const reason = stopped ?? (notStarted > 0 ? lock.failure : undefined)
   const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], reason, notStarted)]
   // Without a message if the reader closed standard output.
@@ -131,13 +111,51 @@ async function carryOutBatch(
   if (stopped !== undefined) return stopped.exitCode
   const code = exitCodeOf([...errors, ...failures])
   // Exit code 2 means that nothing was sent.
-  return code === EXIT.usage && sent.length > 0 ? EXIT.runFailed : code
+  return code === EXIT.usage && report.sent.size > 0 ? EXIT.runFailed : code
 }
 
-/** The step whose create was accepted with this event, or whose outcome is unknown. */
-function sentSteps(event: RunEvent, active: readonly PlanStep[]): readonly PlanStep[] {
-  const isSent = event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed')
-  return isSent ? active.slice(event.run.index, event.run.index + 1) : []
+interface Running {
+  readonly connection: Connection
+  readonly lock: BatchLock
+  readonly report: Report
+  readonly view: RunsView
+}
+
+async function carryOutRows(
+  ctx: Context,
+  batch: PreparedBatch,
+  { connection, lock, report, view }: Running,
+): Promise<void> {
+  const { options, plan } = batch
+  const runs: RunsSession = {
+    ...(await sessionOf(ctx, connection, lock.journal)),
+    policy: 'required',
+    concurrency: options.concurrency,
+    timeoutMs: options.timeoutMs,
+    noCreates: lock.noCreates,
+    isFailFast: options.flags.failFast,
+    stopsCreates: stopsBatch,
+  }
+  const { address, clock, interrupts } = runs
+  const parts = {
+    ctx,
+    batch,
+    lock,
+    runs,
+    outputs: new OutputUrls({ ...connection, address, clock, signal: interrupts.first }),
+    downloader: await ctx.downloader(connection.fetch),
+  }
+  const steps = activeSteps(plan)
+  const names = new Set(steps.map(({ entry }) => entry.name))
+  const rows = steps.map((step) => new BatchRow(step, names, parts))
+  for await (const event of carryOut(rows, runs)) {
+    view.see(event)
+    const isUnconfirmed = event.is === 'ended' && event.result.is === 'unconfirmed'
+    if (event.is === 'created' || isUnconfirmed) report.sent.add(event.run.row.name)
+    if (event.is !== 'ended') continue
+    const result = rows[event.run.index]?.resultOf(event.run, event.result)
+    if (result !== undefined) report.row(result)
+  }
 }
 
 /**
@@ -164,69 +182,21 @@ const stopsBatch = (error: RushesError): boolean => {
   return stopsCreating(error) && !concernsOneRow
 }
 
-async function planSession(
-  ctx: Context,
-  prepared: PreparedBatch,
-  connection: Connection,
-  lock: BatchLock,
-): Promise<PlanSession> {
-  const { interrupts, globals, clock } = ctx
-  const { manifest, options, isElsewhere, plan, source, flags } = prepared
-  const { folder } = manifest
-  const { prices, perDay } = options.limit
-  const runs: RunsSession = {
-    ...(await sessionOf(ctx, connection, lock.journal)),
-    policy: 'required',
-    concurrency: options.concurrency,
-    timeoutMs: options.patienceMs,
-    noCreates: lock.noCreates,
-    isFailFast: flags.failFast,
-    stopsCreates: stopsBatch,
-  }
-  const madeOf = (row: string) => lock.file.get(row)
-  const { address } = runs
-  const outputs = new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
-  return {
-    plan,
-    runs,
-    folder,
-    isElsewhere,
-    lock: lock.file,
-    name: lock.name,
-    manifest: source === '-' ? undefined : resolve(source),
-    downloader: await ctx.downloader(connection.fetch),
-    continuation: `\`${batchCommandLine(globals, prepared)}\``,
-    payAgain(row) {
-      const command = batchCommandLine(globals, { source, flags: { ...flags, only: [] } })
-      return `To create it again and pay again: \`${command} --only ${row === undefined ? '<name>' : quoteWord(row)} --force\``
-    },
-    async inputOf({ entry }) {
-      const urlOf = async (reference: SentReference) =>
-        reference.from === 'row' ? await outputs.urlOf(reference) : await fileUrl(reference, entry.name)
-      return withRunOutputs(ctx, connection, await inputToSend(entry, urlOf), entry.media)
-    },
-    estimateOf: (step) => prices.estimate(pricedRun(step)),
-    dayLimit: perDay,
-    onLockFailed: (error) => lock.throwFailed(error),
-    learn: (state) => outputs.learn(state),
-  }
-}
-
 function interruptedBatch(
   { globals, interrupts }: Context,
-  prepared: PreparedBatch,
+  { options }: PreparedBatch,
 ): RushesError | undefined {
   const { aborted, reason } = interrupts.first
   if (!aborted || !(reason instanceof Interruption)) return undefined
   const fate = globals.local
     ? 'Unfinished runs stay queued until the batch continues.'
     : 'Created runs continue on the service.'
-  const force = prepared.flags.force
+  const force = options.flags.force
     ? ' --force is left out, because it would pay again for runs that are done.'
     : ''
   return interrupted(
     reason,
     `Interrupted. ${fate}`,
-    `Continue without paying twice with \`${batchCommandLine(globals, prepared)}\`.${force}`,
+    `Continue without paying twice with ${options.continuation}.${force}`,
   )
 }

@@ -79,19 +79,17 @@ export async function runManifest(ctx: Context, request: BatchRequest): Promise<
 }
 
 async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchRequest): Promise<number> {
-  const words = { source: manifest, flags }
-  const options = await batchOptionsOf(ctx, flags, limit)
-  const allowOutside = flags.allowOutside === true
-  const loaded = await loadManifest(ctx, manifest, { allowOutside, ...(onMedia && { onMedia }) })
+  const options = await batchOptionsOf(ctx, manifest, flags, limit)
+  const loaded = await loadManifest(ctx, options, onMedia)
   if (options.mode === 'dry run') {
-    const prepared = await prepare(ctx, loaded, options, words)
+    const prepared = await prepare(ctx, loaded, options)
     await printPlan(ctx, prepared)
     await refusePlan(prepared)
     return EXIT.ok
   }
   if (flags.report !== undefined) beginReport(flags.report, loaded)
   if (options.mode === 'check') {
-    const prepared = await prepare(ctx, loaded, options, words)
+    const prepared = await prepare(ctx, loaded, options)
     await printPlan(ctx, prepared)
     return annotatePlan(ctx, prepared) === 0 ? EXIT.ok : EXIT.runFailed
   }
@@ -99,7 +97,7 @@ async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchR
   // for again.
   const claim = await claimOrError(loaded.lockPath)
   try {
-    const prepared = await prepare(ctx, loaded, options, words)
+    const prepared = await prepare(ctx, loaded, options)
     refuseImpossible(prepared)
     // Without anything to do, the folder may be read-only.
     if (claim instanceof RushesError && activeSteps(prepared.plan).length > 0) throw claim

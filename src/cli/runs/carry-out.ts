@@ -10,6 +10,7 @@ import type { Journal, Policy } from '../../journal/index.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
 import { sourceFormOf } from '../../protocol/media.js'
 import { type MediaSource, mediaSources } from '../../protocol/media-parameters.js'
+import type { ModelInput } from '../../protocol/models.js'
 import { fill, holds, numbered } from '../../protocol/output-names.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
 import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
@@ -69,10 +70,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const { connection, delivery, count, request, wait, labels, limit, observer } = options
   const { kind, model, media } = request
   connection.checkModel?.(model)
-  const isRun = ({ value }: MediaSource) => typeof value === 'string' && sourceFormOf(value) === 'run'
-  const input = mediaSources(request.input, media).some(isRun)
-    ? await (await import('./run-outputs.js')).withRunOutputs(ctx, connection, request.input, media)
-    : request.input
+  const input = await withRunOutputs(ctx, connection, request)
   await limit.reserve(() => limit.prices.sum([request], count))
   const estimate = limit.prices.estimate(request)
   const sent = {
@@ -109,6 +107,19 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
   // Exit code 2 means that nothing was sent.
   return code === EXIT.usage && created > 0 ? EXIT.runFailed : code
+}
+
+/** Loads the code for outputs of earlier runs only if they are used. */
+async function withRunOutputs(
+  ctx: Context,
+  connection: Connection,
+  { input, media }: RunRequest,
+): Promise<ModelInput> {
+  const isRun = ({ value }: MediaSource) => typeof value === 'string' && sourceFormOf(value) === 'run'
+  if (!mediaSources(input, media).some(isRun)) return input
+  const { OutputUrls } = await import('./run-outputs.js')
+  const parts = { address: await ctx.address(), clock: ctx.clock, signal: ctx.interrupts.first }
+  return new OutputUrls({ ...connection, ...parts }).ofRuns(ctx, input, media)
 }
 
 /**
@@ -174,7 +185,7 @@ export async function carryOutRuns(
     view.see(event)
     await printer.see(event)
   }
-  view.end(session)
+  view.end(session.journal, session.address)
   return { code: printer.end(), created: printer.sent }
 }
 

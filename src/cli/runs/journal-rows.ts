@@ -73,6 +73,10 @@ export async function findRun(ctx: Context, journal: Journal, name: string): Pro
   )
 }
 
+/** The flag that selects the service. */
+export const flagOf = (address: string): string =>
+  address === LOCAL_ADDRESS ? '--local' : `--base-url ${quoteWord(address)}`
+
 /** Throws `usage` if the run is not at the current address, and there is one with this id at several others. */
 function runWithId(
   { globals }: Context,
@@ -85,11 +89,9 @@ function runWithId(
   const [first, other] = runs
   // An address on the command line is used for all ids.
   if (first === undefined || other === undefined || globals.baseUrl !== undefined) return first
-  const flagOf = ({ address }: JournalRun) =>
-    address === LOCAL_ADDRESS ? '--local' : `--base-url ${quoteWord(address)}`
   throw usageError(
     `There is a run ${id} ${placeOf(first)}, and another one ${placeOf(other)}. Nothing was sent.`,
-    `Use ${flagOf(first)} or ${flagOf(other)}.`,
+    `Use ${flagOf(first.address)} or ${flagOf(other.address)}.`,
   )
 }
 

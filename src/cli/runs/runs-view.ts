@@ -4,11 +4,12 @@
  * line per minute during the wait. Progress is not shown with `--quiet` or `--json`.
  */
 import { every } from '../../host/clock.js'
+import type { Journal } from '../../journal/index.js'
 import { progressOf } from '../../protocol/parse.js'
 import { withProgress } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
-import type { Run, RunsSession } from '../../runs/run.js'
+import type { Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../process/io.js'
@@ -107,7 +108,7 @@ export class RunsView {
   }
 
   /** A local run that the command has left is rendered when somebody waits for it. */
-  end({ journal, address }: Pick<RunsSession, 'journal' | 'address'>): void {
+  end(journal: Journal | undefined, address: string): void {
     this.#drawing.end()
     if (this.#ctx.globals.local && this.#left.length > 0) journal?.queued(address, this.#left)
   }

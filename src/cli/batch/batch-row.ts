@@ -1,7 +1,6 @@
 /**
- * Carries out the plan of a batch: each active step becomes a row of the schedule. What is in flight is in the journal
- * alone; the lock file gets an entry when the files of a row exist. A row that uses other rows is decided when their
- * files exist.
+ * One row of a batch that is carried out: what it needs is decided when the rows that it uses are made, and its files become
+ * an entry of the lock file.
  *
  * The safe order of writes: claim, lock file with `working`, grant, journal `sending` (on the disk), bytes, `accepted`,
  * `ended`, part, journal names the file, rename, lock file (within a second), journal `recorded`, lock file without
@@ -9,7 +8,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { relative, resolve } from 'node:path'
-import type { LockFile } from '../batch/lock/file.js'
 import {
   type FurtherOutput,
   type LockedOutput,
@@ -17,27 +15,18 @@ import {
   outputsOf,
   ownerOfParts,
   publicUrl,
-} from '../batch/lock/lock.js'
-import {
-  type ActiveStep,
-  activeSteps,
-  decideAgain,
-  type Flight,
-  isActive,
-  needsService,
-  type Plan,
-} from '../batch/plan/index.js'
-import { Places } from '../batch/results/places.js'
-import { inactiveResult, movedResult, type RowResult, unconfirmedResult } from '../batch/results/rows.js'
-import { encodeCreate } from '../client/create.js'
-import { stillRunning } from '../client/run-errors.js'
-import type { Downloader } from '../download/index.js'
-import { RushesError } from '../errors.js'
-import type { BatchName, DayLimit, RunEstimate } from '../journal/index.js'
-import type { DownloadedFile } from '../protocol/media.js'
-import type { ModelInput } from '../protocol/models.js'
-import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
-import { deliver } from './deliver.js'
+} from '../../batch/lock/lock.js'
+import { inputToSend } from '../../batch/manifest/index.js'
+import { type ActiveStep, decideAgain, type Flight, isActive, needsService } from '../../batch/plan/index.js'
+import { Places } from '../../batch/results/places.js'
+import { inactiveResult, movedResult, type RowResult, unconfirmedResult } from '../../batch/results/rows.js'
+import { encodeCreate } from '../../client/create.js'
+import { stillRunning } from '../../client/run-errors.js'
+import type { Downloader } from '../../download/index.js'
+import { RushesError } from '../../errors.js'
+import type { DownloadedFile } from '../../protocol/media.js'
+import { isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
+import { deliver } from '../../runs/deliver.js'
 import {
   type Begin,
   type CreateRequest,
@@ -47,100 +36,65 @@ import {
   type Row,
   type Run,
   type RunsSession,
-} from './run.js'
-import { carryOut, type RunEvent } from './schedule.js'
+} from '../../runs/run.js'
+import type { Context } from '../context/context.js'
+import { flagOf } from '../runs/journal-rows.js'
+import { fileUrl, type OutputUrls } from '../runs/run-outputs.js'
+import type { BatchLock } from './batch-lock.js'
+import { type PreparedBatch, pricedRun } from './prepare.js'
 
-/** What the rows of a plan are carried out with. */
-export interface PlanSession {
-  readonly plan: Plan
-  readonly lock: LockFile
-  readonly name: BatchName
-  /** Whether the journal of another state folder knows what is in flight. */
-  readonly isElsewhere: boolean
-  /** Absolute path of the manifest's folder. */
-  readonly folder: string
-  /** Absolute path of the manifest. Undefined if it was read from standard input. */
-  readonly manifest: string | undefined
+/** What the rows of a batch share. */
+export interface RowParts {
+  readonly ctx: Context
+  readonly batch: PreparedBatch
+  readonly lock: BatchLock
   readonly runs: RunsSession
+  readonly outputs: OutputUrls
   readonly downloader: Downloader
-  /** Command that continues the batch and pays for no run again: it leaves out `--force`. */
-  readonly continuation: string
-  /** Returns the command that creates a row again, and pays for it again. Without a name it has a placeholder. */
-  payAgain(row?: string): string
-  /** Returns the input to send. Rejects if a file or an output that the row uses is not there. */
-  inputOf(step: ActiveStep): Promise<ModelInput>
-  estimateOf(step: ActiveStep): RunEstimate | undefined
-  readonly dayLimit: DayLimit | undefined
-  /** Throws the error to show, and stops further creates. */
-  onLockFailed(error: unknown): never
-  /** Called with the links of a run whose outputs were downloaded. */
-  learn(state: RunState): void
 }
 
-export type BatchEvent = RunEvent | { readonly is: 'row'; readonly result: RowResult }
-
-/** Yields what happens to the runs, and the result of each row. Rows that were not started have none. */
-export async function* carryOutPlan(session: PlanSession): AsyncGenerator<BatchEvent> {
-  const steps = activeSteps(session.plan)
-  const active = new Set(steps.map(({ entry }) => entry.name))
-  const rows = steps.map((step) => new BatchRow(step, active, session))
-  for await (const event of carryOut(rows, session.runs)) {
-    yield event
-    if (event.is !== 'ended') continue
-    const result = rows[event.run.index]?.resultOf(event.run, event.result)
-    if (result !== undefined) yield { is: 'row', result }
-  }
-}
-
-/** Yields the results of a plan that needs no service: its files were only renamed. */
-export function* renamedRows(plan: Plan, lock: LockFile): Generator<BatchEvent> {
-  for (const step of activeSteps(plan))
-    yield { is: 'row', result: movedResult(step, lock.get(step.entry.name)) }
-}
-
-class BatchRow implements Row {
+export class BatchRow implements Row {
   readonly name: string
   readonly label: string
   readonly needs: readonly string[]
   step: ActiveStep
-  readonly #session: PlanSession
+  readonly #parts: RowParts
   /** Decided again after the rows that it uses were made. */
   #decided: RowResult | undefined
   #made: Made | undefined
   #kept: RushesError | undefined
   readonly #warnings: string[] = []
 
-  constructor(step: ActiveStep, active: ReadonlySet<string>, session: PlanSession) {
+  /** `active`: names of the rows that are carried out. */
+  constructor(step: ActiveStep, active: ReadonlySet<string>, parts: RowParts) {
     this.step = step
     this.name = step.entry.name
     this.label = this.name
     // A download needs no output of another row.
     this.needs = step.action.do === 'create' ? step.sources.filter((name) => active.has(name)) : []
-    this.#session = session
+    this.#parts = parts
   }
 
   begin(): Begin {
-    const { lock, plan, isElsewhere, runs } = this.#session
+    const { lock, batch, runs } = this.#parts
     if (this.needs.length > 0) {
-      const step = decideAgain(this.step, plan, (name) => lock.get(name), isElsewhere)
+      const step = decideAgain(this.step, batch.plan, (name) => lock.file.get(name), batch.isElsewhere)
       if (!isActive(step)) return this.#done(inactiveResult(step))
       this.step = step
     }
-    const { action, flight } = this.step
-    if (!needsService(this.step)) return this.#done(movedResult(this.step, lock.get(this.name)))
+    const { action, flight, entry, model } = this.step
+    if (!needsService(this.step)) return this.#done(movedResult(this.step, lock.file.get(this.name)))
     if (action.do === 'create') return { is: 'create', request: () => this.#request() }
     if (flight?.run === action.run) {
-      const elsewhere = this.#elsewhere(flight)
-      if (elsewhere !== undefined)
-        return this.#done({ step: this.step, result: 'failed', run: flight.run, error: elsewhere })
+      const error = this.#elsewhere(flight)
+      if (error !== undefined)
+        return this.#done({ step: this.step, result: 'failed', run: flight.run, error })
     }
-    const { journal, address } = runs
-    const row = journal?.tryRead(() => journal.find(address, action.run))
+    const row = runs.journal?.tryRead((journal) => journal.find(runs.address, action.run))
     const { isWithoutUrls } = knownRun(action.run, row)
-    const { kind } = this.step.entry
     return {
       is: 'follow',
-      run: { id: action.run, row: flight?.row ?? row?.row, kind, model: this.step.model, isWithoutUrls },
+      run: { id: action.run, row: flight?.row ?? row?.row, kind: entry.kind, model, isWithoutUrls },
     }
   }
 
@@ -151,18 +105,19 @@ class BatchRow implements Row {
 
   /** The same id may be another run at another service. */
   #elsewhere({ address, run }: Flight): RushesError | undefined {
-    if (address === undefined || address === this.#session.runs.address) return undefined
+    if (address === undefined || address === this.#parts.runs.address) return undefined
     return new RushesError('wait_timeout', `Its run was created at ${address} and is not finished.`, {
       runId: run,
-      hint: `Continue there with ${flagFor(address)}. Nothing is paid twice.`,
+      hint: `Continue there with ${flagOf(address)}. Nothing is paid twice.`,
     })
   }
 
   async #request(): Promise<CreateRequest> {
-    const { lock, name: batch, manifest, runs, dayLimit, ...session } = this.#session
+    const { batch, lock, runs } = this.#parts
+    const { source, limit } = batch.options
     const { entry, hash, model = '' } = this.step
-    const input = await session.inputOf(this.step)
-    if (runs.journal !== undefined) await lock.begin(runs.journal.id).catch(session.onLockFailed)
+    const input = await this.#input()
+    if (runs.journal !== undefined) await lock.begin(runs.journal.id)
     return {
       body: encodeCreate({ model, input }),
       intent: {
@@ -173,64 +128,76 @@ class BatchRow implements Row {
         identity: hash,
         labels: entry.labels,
         requestId: randomUUID(),
-        estimate: session.estimateOf(this.step),
+        estimate: limit.prices.estimate(pricedRun(this.step)),
         name: entry.rowName,
-        manifest,
-        batch,
+        manifest: source === '-' ? undefined : resolve(source),
+        batch: lock.name,
         entry: entry.name,
         folder: resolve('.'),
-        dayLimit,
+        dayLimit: limit.perDay,
       },
     }
   }
 
+  /** Rejects if a file or an output that the row uses is not there. */
+  async #input() {
+    const { ctx, batch, lock, outputs } = this.#parts
+    const { entry } = this.step
+    const input = await inputToSend(entry, (reference) => {
+      if (reference.from === 'file') return fileUrl(reference, entry.name)
+      return outputs.ofRow(reference, lock.file.get(reference.source), batch.manifest.folder)
+    })
+    return outputs.ofRuns(ctx, input, entry.media)
+  }
+
   async deliver(run: Run, state: RunState): Promise<Delivery> {
-    const { plan, lock, folder, continuation, runs, downloader } = this.#session
+    const { batch, lock, runs, outputs, downloader } = this.#parts
+    const { continuation, payAgain } = batch.options
+    const { folder } = batch.manifest
     const { step } = this
     const { entry } = step
-    const places = new Places(step, { plan, folder, continuation })
+    const places = new Places(step, { plan: batch.plan, folder, continuation })
     const delivery = await deliver(runs, state, {
       downloader,
       run: { kind: entry.kind, name: entry.rowName },
       row: run.known?.row,
       target: { kind: 'template', template: '' },
-      owner: ownerOfParts(lock.batch),
+      owner: ownerOfParts(lock.file.batch),
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier: places.inPlace,
       mayReplace: (index) => places.mayReplace(index),
       namesFor: (urls, from) => places.namesFor(urls, from),
       destinationOf: (file, index) => places.destinationOf(file, index),
     })
-    if (delivery.error !== undefined) return { ...delivery, error: this.#withPayAgain(delivery.error) }
-    this.#session.learn(state)
-    this.#made = this.#madeOf(run, delivery.files)
-    lock.set(this.name, this.#made)
+    const { error, warnings, files } = delivery
+    if (error !== undefined) {
+      // If the host of an output has deleted it, only another run helps.
+      const isMissing = error.httpStatus !== undefined && MISSING.includes(error.httpStatus)
+      const advice = `If its host has deleted it, no download can succeed. ${payAgain(this.name)}`
+      return isMissing ? { ...delivery, error: withHint(error, advice) } : delivery
+    }
+    outputs.learn(state.id, state.urls)
+    this.#made = this.#madeOf(run, files)
+    lock.file.set(this.name, this.#made)
     // Also where it had another name: the lock file closes only the earlier creates of this one.
     if (step.action.do === 'create' && step.flight?.row !== undefined) runs.journal?.closed(step.flight.row)
-    this.#warnings.push(...delivery.warnings, ...leftoverWarnings(step, this.#made))
+    this.#warnings.push(...warnings, ...leftoverWarnings(step, this.#made))
     this.#kept = places.keptError()?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }
   }
 
-  /** If the host of an output has deleted it, only another run helps. */
-  #withPayAgain(error: RushesError): RushesError {
-    if (error.httpStatus === undefined || !MISSING.includes(error.httpStatus)) return error
-    const again = this.#session.payAgain(this.name)
-    return withHint(error, `If its host has deleted it, no download can succeed. ${again}`)
-  }
-
   #madeOf(run: Run, files: readonly DownloadedFile[]): Made {
-    const { folder, lock, runs } = this.#session
+    const { batch, lock, runs } = this.#parts
     const { hash = '', model = '', entry } = this.step
     const [first, ...others] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {
-      const file = relative(folder, path).replaceAll('\\', '/')
+      const file = relative(batch.manifest.folder, path).replaceAll('\\', '/')
       return { url: publicUrl(url), file, sha256, bytes, content_type }
     })
     if (first === undefined) throw new Error('a succeeded run has an output')
     const outputs = others.map((each): FurtherOutput => ({ run: run.id, ...each }))
     const inputs: Record<string, string> = {}
     for (const used of entry.references) {
-      const made = used.from === 'row' && outputsOf(lock.get(used.source))[used.output - 1]
+      const made = used.from === 'row' && outputsOf(lock.file.get(used.source))[used.output - 1]
       if (made) inputs[used.text] = made.sha256.slice(0, 8)
     }
     return {
@@ -249,20 +216,19 @@ class BatchRow implements Row {
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */
   resultOf(run: Run, result: Result): RowResult | undefined {
     const { step } = this
+    const { continuation } = this.#parts.batch.options
     const id = run.known?.id
     const failed = (error: RushesError): RowResult => ({ step, result: 'failed', run: id, error })
+    const made = { run: id, made: this.#made, warnings: this.#warnings }
     switch (result.is) {
       case 'done':
         return this.#decided
-      case 'succeeded': {
-        const is = step.action.do === 'download' ? 'downloaded' : 'created'
-        return { step, result: is, run: id, made: this.#made, warnings: this.#warnings }
-      }
+      case 'succeeded':
+        return { step, result: step.action.do === 'download' ? 'downloaded' : 'created', ...made }
       case 'undelivered':
-        if (this.#kept !== undefined)
-          return { ...failed(this.#kept), made: this.#made, warnings: this.#warnings }
+        if (this.#kept !== undefined) return { ...failed(this.#kept), ...made }
         // After a signal the row has not failed: the next batch continues its download.
-        return this.#session.runs.interrupts.first.aborted ? undefined : failed(result.error)
+        return this.#parts.runs.interrupts.first.aborted ? undefined : failed(result.error)
       case 'failed':
         return failed(this.#explained(run, result.error))
       case 'running':
@@ -271,10 +237,7 @@ class BatchRow implements Row {
         return unconfirmedResult(step, result.key, result.error)
       case 'refused':
         return failed(
-          withHint(
-            result.error,
-            `Continue with ${this.#session.continuation}: runs that exist are not paid again.`,
-          ),
+          withHint(result.error, `Continue with ${continuation}: runs that exist are not paid again.`),
         )
       case 'blocked':
         return { step, result: 'blocked', blockedBy: result.by }
@@ -284,25 +247,26 @@ class BatchRow implements Row {
   }
 
   #limitPassed({ id }: Run): RushesError {
-    const { address, timeoutMs = 0 } = this.#session.runs
-    const isLocal = address === 'local'
+    const { runs, batch } = this.#parts
+    const isLocal = runs.address === 'local'
     // Without its id: equal errors are printed once.
-    const message = stillRunning(isLocal ? 'the run' : 'The run', timeoutMs, isLocal)
+    const message = stillRunning(isLocal ? 'the run' : 'The run', runs.timeoutMs ?? 0, isLocal)
     return new RushesError('wait_timeout', message, {
       runId: id,
-      hint: `Continue with ${this.#session.continuation}. Nothing is paid twice.`,
+      hint: `Continue with ${batch.options.continuation}. Nothing is paid twice.`,
     })
   }
 
   /** Adds to the error of a followed run how to continue, and records a run that has failed for good. */
   #explained({ state, known }: Run, error: RushesError): RushesError {
-    const { payAgain, continuation, runs } = this.#session
+    const { runs, batch } = this.#parts
+    const { payAgain, continuation } = batch.options
     const isEnded = state !== undefined && state.phase !== 'running'
     if (error.code === 'run_not_found') {
       const service = this.step.locked?.service
       const where =
         service !== undefined && service !== runs.address && this.step.flight === undefined
-          ? `It was created at ${service}. To continue there: ${flagFor(service)}.`
+          ? `It was created at ${service}. To continue there: ${flagOf(service)}.`
           : 'Check the API key: a run is visible only to its account.'
       return error.with({ hint: `${where} ${payAgain()}` })
     }
@@ -327,5 +291,3 @@ const leftoverWarnings = ({ entry, locked }: ActiveStep, made: Made): readonly s
   outputsOf(locked)
     .slice(outputsOf(made).length)
     .map(({ file }) => `${file} is from an earlier run of ${entry.name}, and stays as it is`)
-
-const flagFor = (address: string): string => (address === 'local' ? '--local' : `--base-url ${address}`)

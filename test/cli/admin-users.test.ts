@@ -2,15 +2,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
-import { createCliService } from '../support/cli.js'
+import { type CommandLine, createCliService, wordsOf } from '../support/cli.js'
 import { ANN } from '../support/console.js'
 import { dataWords, openStoreOf, storedText } from '../support/test-database.js'
 
 async function createAdmin() {
   const service = await createCliService()
-  const admin = (...words: string[]) => service.run(['admin', ...words, ...dataWords(service)])
+  const admin = (line: CommandLine) => service.run(['admin', ...wordsOf(line), ...dataWords(service)])
   const add = (email: string, ...words: string[]) =>
-    admin('user', 'add', email, '--account', 'default', ...words)
+    admin(['user', 'add', email, '--account', 'default', ...words])
   return { service, admin, add }
 }
 
@@ -40,9 +40,9 @@ describe('admin user', () => {
 
   it('adds a user to the only account without --account', async () => {
     const { admin } = await createAdmin()
-    expect((await admin('user', 'add', 'ann@example.com')).stderr).toContain('to account default.')
-    await admin('account', 'create', 'acme')
-    expect(await admin('user', 'add', 'bob@example.com')).toMatchObject({
+    expect((await admin('user add ann@example.com')).stderr).toContain('to account default.')
+    await admin('account create acme')
+    expect(await admin('user add bob@example.com')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Missing --account.'),
     })
@@ -53,7 +53,7 @@ describe('admin user', () => {
     expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
       /^https:\/\/rushes\.example\.com\/media\/link\/[\w-]{43}\n$/,
     )
-    const again = await admin('user', 'link', 'A@example.com', '--public-url', 'http://[::1]:80')
+    const again = await admin('user link A@example.com --public-url http://[::1]:80')
     expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/link\/[\w-]{43}\n$/)
     expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
   })
@@ -64,7 +64,7 @@ describe('admin user', () => {
     expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/link\//)
     expect(unknown.stderr).toContain('If the service has another URL, add --public-url.')
     writeFileSync(join(service.dataFolder, 'public-url'), 'https://rushes.example.com/media\n')
-    const known = await admin('user', 'link', 'a@example.com')
+    const known = await admin('user link a@example.com')
     expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/link\//)
     expect(known.stderr).not.toContain('--public-url')
   })
@@ -72,13 +72,13 @@ describe('admin user', () => {
   it('lists and removes users', async () => {
     const { admin, add } = await createAdmin()
     await add(ANN)
-    await admin('account', 'create', 'acme')
-    await admin('user', 'add', 'bob@example.com', '--account', 'acme')
-    const rows = async () => (await admin('user', 'list')).stdout.replaceAll(/\S+Z/g, 'T')
+    await admin('account create acme')
+    await admin('user add bob@example.com --account acme')
+    const rows = async () => (await admin('user list')).stdout.replaceAll(/\S+Z/g, 'T')
     expect(await rows()).toMatch(
       /\d\tann@example\.com\tdefault\t-\t0\t-\tT\n\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/,
     )
-    const removed = await admin('user', 'remove', 'ANN@example.com')
+    const removed = await admin('user remove ANN@example.com')
     expect(removed).toMatchObject({ code: 0, stdout: '' })
     expect(removed.stderr).toMatch(/Removed ann@example\.com\. Their sessions and links have ended/)
     expect(await rows()).not.toContain('ann@')
@@ -89,20 +89,20 @@ describe('admin user', () => {
     const added = JSON.parse((await add(ANN, '--json')).stdout)
     expect(added).toMatchObject({ email: ANN, account: 'default', has_password: false, sessions: 0 })
     expect(`${added.link}\n`).toMatch(LINK)
-    const linked = JSON.parse((await admin('user', 'link', ANN, '--json')).stdout)
+    const linked = JSON.parse((await admin(`user link ${ANN} --json`)).stdout)
     expect(tokenOf(linked.link)).not.toBe(tokenOf(added.link))
   })
 })
 
 describe('admin user, wrongly used', () => {
   let admin: Awaited<ReturnType<typeof createAdmin>>['admin']
-  const list = async () => (await admin('user', 'list')).stdout
+  const list = async () => (await admin('user list')).stdout
   let before: string
   beforeAll(async () => {
     const created = await createAdmin()
     admin = created.admin
     await created.add(ANN)
-    await admin('account', 'create', 'acme')
+    await admin('account create acme')
     before = await list()
   })
 
@@ -134,7 +134,7 @@ describe('admin user, wrongly used', () => {
       /User nobody@example\.com does not exist\.[\s\S]*rushes admin user list/,
     ],
   ])('%j is exit 2', async (words, says) => {
-    const { code, stdout, stderr } = await admin('user', ...words)
+    const { code, stdout, stderr } = await admin(['user', ...words])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(says)
   })

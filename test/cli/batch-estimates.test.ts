@@ -53,10 +53,10 @@ const last = (text: string) => lines(text).at(-1)
 describe('the estimate', () => {
   it('of a plan is that of the rows to create; --json has it by model', async () => {
     const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
-    const { code, stderr } = await run(['--dry-run'])
+    const { code, stderr } = await run('--dry-run')
     expect({ code, created: created() }).toEqual({ code: 0, created: [] })
     expect(lines(stderr)).toEqual(['4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)'])
-    expect(objects((await run(['--check', '--json'])).stdout).at(-1).summary).toMatchObject({
+    expect(objects((await run('--check --json')).stdout).at(-1).summary).toMatchObject({
       estimate: 3.3,
       currency: 'USD',
       without_price: 1,
@@ -66,12 +66,12 @@ describe('the estimate', () => {
 
   it('of a batch is that of the runs that it has created, and the journal has that of each', async () => {
     const { run, write, journal, folder } = await createBatch([FOX, HEN])
-    await run(['--only', 'fox'])
+    await run('--only fox')
     write([FOX, HEN, FILM])
     const summaryPath = join(folder, 'summary.md')
     const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
     const report = join(folder, 'report.json')
-    const { code, stderr } = await run(['--report', report], { env })
+    const { code, stderr } = await run(`--report ${report}`, { env })
     expect(code).toBe(0)
     expect(last(stderr)).toMatch(/^3 runs: 2 created, 1 up to date \(\d+ s\)\. Estimate: 3\.2 USD$/)
     expect(readFileSync(summaryPath, 'utf8')).toContain('2 created, 1 up to date. Estimate: 3.2 USD.\n')
@@ -87,7 +87,7 @@ describe('the estimate', () => {
       { millionths: 200_000, currency: 'USD' },
       { millionths: 3_000_000, currency: 'USD' },
     ])
-    const again = await run(['--json'])
+    const again = await run('--json')
     expect(last((await run()).stderr)).toMatch(/^3 runs: 3 up to date \(0 s\)$/)
     expect(objects(again.stdout)[0].summary).toMatchObject({ estimate: 0, without_price: 0, estimates: {} })
   })
@@ -108,28 +108,28 @@ describe('--max-cost', () => {
   it('counts all rows that a graph may create, and ends with exit 2 before anything is sent', async () => {
     // Three images and a video, three of which wait for others.
     const { run, created, lock } = await createBatch(FAMILY)
-    const refused = await run(['--max-cost', '1.799999'])
+    const refused = await run('--max-cost 1.799999')
     expect({ code: refused.code, created: created(), lock: lock() }).toEqual({
       code: 2,
       created: [],
       lock: undefined,
     })
     expect(refused.stderr).toContain('The estimate is 1.8 USD, but --max-cost allows 1.799999 USD.')
-    expect((await run(['--max-cost', '1.8'])).code).toBe(0)
+    expect((await run('--max-cost 1.8')).code).toBe(0)
     expect(created()).toHaveLength(4)
     // What is up to date costs nothing.
-    expect((await run(['--max-cost', '0'])).code).toBe(0)
+    expect((await run('--max-cost 0')).code).toBe(0)
   })
 
   it('of the environment counts too; --dry-run prints the plan before it refuses, and --check does not', async () => {
     const { run } = await createBatch([FOX, HEN])
     const env = { RUSHES_MAX_COST: '0.2' }
-    const dry = await run(['--dry-run'], { env })
+    const dry = await run('--dry-run', { env })
     expect(dry.code).toBe(2)
     expect(lines(dry.stdout)).toHaveLength(2)
     expect(dry.stderr).toContain('Estimate: 0.3 USD\nerror: The estimate is 0.3 USD, but')
-    expect((await run(['--check'], { env })).code).toBe(10)
-    expect((await run(['--max-cost', '1e3'])).stderr).toMatch(/"1e3" is not an amount/)
+    expect((await run('--check', { env })).code).toBe(10)
+    expect((await run('--max-cost 1e3')).stderr).toMatch(/"1e3" is not an amount/)
   })
 
   it('refuses a row without a price only if it may be created', async () => {
@@ -151,20 +151,20 @@ describe('--max-cost', () => {
     const offline: Fetch = async () => {
       throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
     }
-    const refused = await run(['--max-cost', '100', '--dry-run'], { fetch: offline })
+    const refused = await run('--max-cost 100 --dry-run', { fetch: offline })
     expect(refused.stderr).toContain('could not be read, so the limit cannot be checked')
-    expect((await run(['--max-cost', '0.5', '--dry-run'])).stderr).toContain('The estimate is 1 credit, but')
+    expect((await run('--max-cost 0.5 --dry-run')).stderr).toContain('The estimate is 1 credit, but')
     expect(service.requests.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual([
       'GET /api/v1/models',
     ])
-    expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: 1 credit$/m)
+    expect((await run('--max-cost 100')).stderr).toMatch(/Estimate: 1 credit$/m)
   })
 
   it('writes the plan to the report and the job summary before it refuses', async () => {
     const { run, folder } = await createBatch([FOX, HEN])
     const [report, summaryPath] = [join(folder, 'report.json'), join(folder, 'summary.md')]
     const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
-    const refused = await run(['--max-cost', '0.2', '--report', report], { env })
+    const refused = await run(`--max-cost 0.2 --report ${report}`, { env })
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(summaryPath, 'utf8')).toMatch(
       /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| create \| fox \|/,
@@ -175,7 +175,7 @@ describe('--max-cost', () => {
       'create',
       0.3,
     ])
-    expect(await run(['--max-cost', '0.2', '--json'])).toMatchObject({ code: 2, stdout: '' })
+    expect(await run('--max-cost 0.2 --json')).toMatchObject({ code: 2, stdout: '' })
   })
 })
 
@@ -194,8 +194,8 @@ describe('labels', () => {
       { ...FOX, label: 'autumn' },
       { ...HEN, label: 'autumn' },
     ])
-    expect((await batch.run(['--check'])).code).toBe(0)
-    const list = await batch.service.run(['list', '--label', 'spring', '--json'])
+    expect((await batch.run('--check')).code).toBe(0)
+    const list = await batch.service.run('list --label spring --json')
     expect(objects(list.stdout)).toHaveLength(1)
   })
 })

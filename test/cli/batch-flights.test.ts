@@ -49,10 +49,10 @@ async function start(rows: readonly Row[], ...holds: readonly string[]) {
 describe('a renamed row that waits for another one', () => {
   it('keeps `working` in the lock file while its run is in flight', async () => {
     const { run, write, created, working, elsewhere } = await start([row('a', 'A'), row('x', 'B', 'a')], 'B')
-    expect((await run(['--timeout', '30s'])).code).toBe(11)
+    expect((await run('--timeout 30s')).code).toBe(11)
     write([row('a', 'A again'), row('y', 'B', 'a')])
     created()
-    expect([(await run(['--timeout', '30s'])).code, created()]).toEqual([11, ['A again']])
+    expect([(await run('--timeout 30s')).code, created()]).toEqual([11, ['A again']])
     expect(working()).toBeDefined()
     expect([(await run([], elsewhere)).code, created()]).toEqual([13, []])
   })
@@ -89,7 +89,7 @@ describe('a row that was edited while its create is in flight', () => {
       if (request.method !== 'POST' || what === 'running') return response
       throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
     }
-    expect((await run(['--timeout', '30s'], { fetch: lost })).code).toBe(code)
+    expect((await run('--timeout 30s', { fetch: lost })).code).toBe(code)
     write([row('a', 'B')])
     expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
     // Told once.
@@ -123,10 +123,10 @@ it('the plan after a killed batch fetches the runs of a chain whose files have t
   })
   editJournal('UPDATE runs SET recorded = 0')
   created()
-  const plan = await run(['--dry-run'])
+  const plan = await run('--dry-run')
   expect(plan.stdout).toBe('download\ta\ta.png\tunfinished\ndownload\tb\tb.png\tunfinished\n')
   expect(plan.stderr).toBe('2 runs: 2 to download\n')
-  expect([(await run(['--max-runs', '0'])).code, created()]).toEqual([0, []])
+  expect([(await run('--max-runs 0')).code, created()]).toEqual([0, []])
   expect([lock().a.run, lock().b.run]).toEqual([before.a.run, before.b.run])
 })
 

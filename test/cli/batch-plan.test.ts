@@ -28,8 +28,8 @@ async function createPlan(text = MANIFEST) {
     folder,
     write,
     /** Without address, key or network: as in a CI job that may not spend anything. */
-    bare: (...words: string[]) => runCli(['batch', manifest, ...words], { home: service.home }),
-    run: (...words: string[]) => service.run(['batch', manifest, ...words]),
+    bare: (flags: string) => runCli(`batch ${manifest} ${flags}`, { home: service.home }),
+    run: (flags = '') => service.run(`batch ${manifest} ${flags}`),
     path: (name: string) => join(folder, name),
     created: () =>
       service.requests
@@ -55,10 +55,10 @@ describe('--check', () => {
 
   it('checks only what is selected, and prints an object for each row and a summary', async () => {
     const { run, bare } = await createPlan()
-    await run('--only', 'fox')
-    expect((await bare('--check', '--only', 'fox')).code).toBe(0)
-    expect((await bare('--check', '--only', 'icons/*')).code).toBe(10)
-    const { code, stdout } = await bare('--check', '--json')
+    await run('--only fox')
+    expect((await bare('--check --only fox')).code).toBe(0)
+    expect((await bare('--check --only icons/*')).code).toBe(10)
+    const { code, stdout } = await bare('--check --json')
     expect(code).toBe(10)
     const fox = { name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }
     const hen = { name: 'hen', action: 'create', reason: 'missing', file: 'icons/hen.png', line: 6 }
@@ -97,8 +97,8 @@ describe('--check', () => {
 
   it('says what exists at the path of each output that the lock file knows', async () => {
     const { run, bare, path } = await createPlan()
-    await run('--only', 'fox')
-    const state = async () => objects((await bare('--check', '--json')).stdout)[0].outputs[0].state
+    await run('--only fox')
+    const state = async () => objects((await bare('--check --json')).stdout)[0].outputs[0].state
     writeFileSync(path('fox.png'), 'by hand')
     expect(await state()).toBe('different')
     rmSync(path('fox.png'))
@@ -106,7 +106,7 @@ describe('--check', () => {
   })
 
   it('ends with exit 2 for a manifest without an end', async () => {
-    const { code, stderr } = await runCli(['batch', '/dev/zero', '--check'])
+    const { code, stderr } = await runCli('batch /dev/zero --check')
     expect(code).toBe(2)
     expect(stderr).toContain('/dev/zero is too large; the limit is 64 MiB')
   })
@@ -198,11 +198,11 @@ describe('--dry-run', () => {
 
   it('with --only prints the rows that are selected, and counts the others', async () => {
     const { bare } = await createPlan()
-    expect(await bare('--dry-run', '--only', 'hen')).toMatchObject({
+    expect(await bare('--dry-run --only hen')).toMatchObject({
       stdout: 'create\then\ticons/hen.png\tmissing\n',
       stderr: '2 runs: 1 to create, 1 skipped. No estimate: 1 run without a price\n',
     })
-    const [hen, last, ...more] = objects((await bare('--check', '--only', 'hen', '--json')).stdout)
+    const [hen, last, ...more] = objects((await bare('--check --only hen --json')).stdout)
     expect([hen.name, more]).toEqual(['hen', []])
     expect(last.summary).toMatchObject({ total: 2, create: 1, skip: 1 })
   })
@@ -219,15 +219,15 @@ describe('--dry-run', () => {
   it('ends with exit 2, as the batch does, when the batch could not begin', async () => {
     const { bare, run, path, service } = await createPlan()
     const many = { code: 2, stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1') }
-    expect(await bare('--dry-run', '--max-runs', '1')).toMatchObject(many)
-    expect(await run('--max-runs', '1')).toMatchObject(many)
+    expect(await bare('--dry-run --max-runs 1')).toMatchObject(many)
+    expect(await run('--max-runs 1')).toMatchObject(many)
     writeFileSync(path('fox.png'), 'mine')
     const conflict = { code: 2, stderr: expect.stringContaining('fox.png (fox, line 4)') }
     expect(await bare('--dry-run')).toMatchObject(conflict)
     expect(await run()).toMatchObject({ ...conflict, stdout: '' })
     expect(service.requests).toEqual([])
     expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
-    expect((await bare('--dry-run', '--overwrite')).code).toBe(0)
+    expect((await bare('--dry-run --overwrite')).code).toBe(0)
   })
 })
 
@@ -235,7 +235,7 @@ describe('the plan of rows that use other rows', () => {
   const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
   it('has the reason for each row, on a terminal in columns', async () => {
     const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH])
-    const first = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
+    const first = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
     expect(first.stdout).toMatchInlineSnapshot(`
       "create  sheet  sheet.png  missing
       create  run    run.png    missing
@@ -246,7 +246,7 @@ describe('the plan of rows that use other rows', () => {
     `)
     await run()
     write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH])
-    const second = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
+    const second = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
     expect(second.stdout).toMatchInlineSnapshot(`
       "create  sheet  sheet.png  input changed
       create  run    run.png    row:sheet changed
@@ -263,7 +263,7 @@ describe('the plan of rows that use other rows', () => {
 
   it('has the sources and the reason of each row as JSON, and the runs of each model', async () => {
     const { run } = await createFamily()
-    const [clip, ...others] = objects((await run(['--dry-run', '--json'])).stdout)
+    const [clip, ...others] = objects((await run('--dry-run --json')).stdout)
     expect(clip).toMatchObject({ name: 'clip', uses: ['run'], hash: null, reason: 'missing' })
     expect(others.at(-1).summary).toMatchObject({
       create: 4,
@@ -277,7 +277,7 @@ describe('the plan of rows that use other rows', () => {
     await run()
     rmSync(path('sheet.png'))
     write([SHEET, { ...RUN, prompt: 'x', quality: 'high', model: 'acme/other', kind: 'image' }])
-    const { stdout } = await run(['--dry-run'])
+    const { stdout } = await run('--dry-run')
     expect(stdout).toContain('download\tsheet\tsheet.png\tmissing\n')
     expect(stdout).toContain('create\trun\trun.png\tmodel changed\n')
   })
@@ -321,7 +321,7 @@ runs:
     const { runs } = JSON.parse(readFileSync(path('shots.lock.json'), 'utf8'))
     expect(Object.keys(runs)).toEqual(['iceberg', 'icon-bear-basic', 'icon-fox-basic', 'icon-fox-high'])
     expect(await bare('--check')).toMatchObject({ code: 0, stderr: '4 runs: 4 up to date\n' })
-    const second = objects((await bare('--check', '--json')).stdout)[1]
+    const second = objects((await bare('--check --json')).stdout)[1]
     expect(second).toMatchObject({ name: 'icon-fox-high', line: 4 })
     // A value that changes changes its combinations alone.
     write(MATRIX.replace('a brown bear', 'a polar bear'))
@@ -365,7 +365,7 @@ runs:
       ['icons/*/basic.png', FOX_BASIC + BEAR],
       ['icon-fox-high', FOX_HIGH],
     ])('%s selects', async (glob, stdout) => {
-      expect(await place.bare('--dry-run', '--only', glob)).toMatchObject({ code: 0, stdout })
+      expect(await place.bare(`--dry-run --only ${glob}`)).toMatchObject({ code: 0, stdout })
     })
   })
 })

@@ -35,7 +35,7 @@ describe('rows that use other rows', () => {
     expect(lock().run.inputs).toEqual({ 'row:sheet': sha256(path('sheet.png')).slice(0, 8) })
     expect(await run()).toMatchObject({ code: 0, stdout: '' })
     expect(created()).toEqual([])
-    expect((await run(['--check'])).code).toBe(0)
+    expect((await run('--check')).code).toBe(0)
   })
 
   it('stay up to date when what they use is created again with the same bytes', async () => {
@@ -44,11 +44,11 @@ describe('rows that use other rows', () => {
     created()
     const sheet = { ...SHEET, prompt: `${SHEET.prompt}!` }
     write([CLIP, RUN, SIT, sheet])
-    const plan = await run(['--dry-run'])
+    const plan = await run('--dry-run')
     expect(plan.stdout).toContain('create\tclip\tclip.mp4\trow:run changed\n')
     expect(plan.stdout).toContain('create\tsheet\tsheet.png\tinput changed\n')
     // It gets the same bytes again.
-    const { code, stdout, stderr } = await run(['--json'])
+    const { code, stdout, stderr } = await run('--json')
     expect(code).toBe(0)
     expect(created()).toEqual([sheet.prompt])
     const [row, summary] = objects(stdout)
@@ -59,15 +59,15 @@ describe('rows that use other rows', () => {
 
   it('--only selects what they need as well, and --force creates only what was selected', async () => {
     const { run, created } = await createFamily()
-    expect((await run(['--only', 'run', '--max-runs', '1'])).stderr).toContain('would create 2 runs')
-    await run(['--only', 'run'])
+    expect((await run('--only run --max-runs 1')).stderr).toContain('would create 2 runs')
+    await run('--only run')
     expect(created()).toEqual([SHEET.prompt, RUN.prompt])
-    await run(['--only', 'clip', '--force'])
+    await run('--only clip --force')
     expect(created()).toEqual([CLIP.prompt])
     // What uses the row is not selected.
-    await run(['--only', 'sheet', '--force'])
+    await run('--only sheet --force')
     expect(created()).toEqual([SHEET.prompt])
-    await run(['--force'])
+    await run('--force')
     expect(created()).toHaveLength(4)
   })
 
@@ -92,7 +92,7 @@ describe('rows that use other rows', () => {
     expect(code).toBe(2)
     expect(stderr).toMatch(/error: run \(line 1\): row:sheet#3: the run of "sheet" has 2 outputs\./)
     expect(stderr).toMatch(/2 runs: 1 up to date, 1 blocked/)
-    expect((await run(['--check'])).code).toBe(10)
+    expect((await run('--check')).code).toBe(10)
     // An older lock file knows the first output only: deleting its file brings the others back, without paying.
     write([SHEET, second])
     editLock((runs) => {
@@ -161,7 +161,7 @@ describe('a row whose source fails', () => {
     expect(stderr).toMatch(/not created, because it needs the output of run: clip$/m)
     expect(stderr).toMatch(/^4 runs: 2 created, 1 failed, 1 blocked/m)
     expect(created().sort()).toEqual(['FAIL', SHEET.prompt, SIT.prompt].sort())
-    const { stdout } = await run(['--json'])
+    const { stdout } = await run('--json')
     expect(objects(stdout)).toContainEqual(
       expect.objectContaining({ name: 'clip', result: 'blocked', blocked_by: 'run', error: null, run: null }),
     )
@@ -176,7 +176,7 @@ describe('a row whose source fails', () => {
       return scripted({ status: 500 }).fetch(request)
     }
     expect((await run([], { fetch: losing })).code).toBe(13)
-    const plan = await run(['--check'])
+    const plan = await run('--check')
     expect(plan.code).toBe(10)
     expect(plan.stdout).toContain('blocked\trun\trun.{ext}\trow:sheet is unconfirmed\n')
     expect(plan.stdout).toContain('blocked\tclip\tclip.{ext}\trow:run is blocked\n')
@@ -184,7 +184,7 @@ describe('a row whose source fails', () => {
     expect(again.code).toBe(13)
     expect(again.stderr).toMatch(/4 runs: 3 blocked, 1 unconfirmed/)
     expect(created()).toEqual([])
-    expect((await run(['--resubmit-unconfirmed'])).code).toBe(0)
+    expect((await run('--resubmit-unconfirmed')).code).toBe(0)
   })
 })
 
@@ -224,7 +224,7 @@ describe('files that are put in place', () => {
     expect(existsSync(family.path('sheet.png'))).toBe(false)
     expect((await family.run()).code).toBe(0)
     expect(family.created()).toEqual([])
-    expect((await family.run(['--check'])).code).toBe(0)
+    expect((await family.run('--check')).code).toBe(0)
   })
 })
 
@@ -273,14 +273,14 @@ describe('a file that changes while its run renders', () => {
     await family.run([], { fetch: editing(family, 'sheet.png') })
     const result = sha256(family.path('sheet-2.png'))
     family.created()
-    expect((await family.run(['--overwrite'])).code).toBe(0)
+    expect((await family.run('--overwrite')).code).toBe(0)
     expect([family.created(), family.pictures()]).toEqual([[], ['sheet.png']])
     expect(sha256(family.path('sheet.png'))).toBe(result)
   })
 
   it('gives way to the result at once with --overwrite', async () => {
     const family = await createFamily([SHEET])
-    expect((await family.run(['--overwrite'], { fetch: editing(family, 'sheet.png') })).code).toBe(0)
+    expect((await family.run('--overwrite', { fetch: editing(family, 'sheet.png') })).code).toBe(0)
     expect(family.pictures()).toEqual(['sheet.png'])
     expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
   })
@@ -288,7 +288,7 @@ describe('a file that changes while its run renders', () => {
   it('keeps the result away from the names of files and of other outputs', async () => {
     const family = await createFamily([SHEET, { ...SHEET, name: 'sheet-2', prompt: 'another' }])
     writeFileSync(family.path('sheet-3.png'), 'mine')
-    const { code } = await family.run(['--json'], { fetch: editing(family, 'sheet.png') })
+    const { code } = await family.run('--json', { fetch: editing(family, 'sheet.png') })
     expect(code).toBe(12)
     expect(family.pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet-4.png', 'sheet.png'])
     expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])
@@ -304,7 +304,7 @@ describe('the names of further outputs', () => {
     expect(created()).toHaveLength(2)
     expect(pictures()).toEqual(['sheet-1-2.png', 'sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
     const sums = pictures().map((name) => sha256(path(name)))
-    expect((await run(['--check'])).code).toBe(0)
+    expect((await run('--check')).code).toBe(0)
     rmSync(path('sheet-1-2.png'))
     expect((await run()).code).toBe(0)
     expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
@@ -346,9 +346,9 @@ describe('a further output', () => {
     created()
     const second = sha256(path('sheet-2.png'))
     rmSync(path('sheet-2.png'))
-    const check = await run(['--check'])
+    const check = await run('--check')
     expect([check.code, check.stdout]).toEqual([10, 'download\tsheet\tsheet-2.png\tmissing\n'])
-    const [row] = objects((await run(['--check', '--json'])).stdout)
+    const [row] = objects((await run('--check --json')).stdout)
     expect(row).toMatchObject({ action: 'download', reason: 'missing', file: 'sheet-2.png' })
     service.requests.length = 0
     expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
@@ -357,11 +357,11 @@ describe('a further output', () => {
       expect.stringMatching(/^GET 1-image\.png/),
     ])
     expect(sha256(path('sheet-2.png'))).toBe(second)
-    expect((await run(['--check'])).code).toBe(0)
+    expect((await run('--check')).code).toBe(0)
     writeFileSync(path('sheet-2.png'), 'my own work')
     const { code, stderr } = await run()
     expect([code, stderr]).toEqual([2, expect.stringContaining('sheet-2.png (sheet, line 1): changed since')])
-    expect((await run(['--overwrite'])).code).toBe(0)
+    expect((await run('--overwrite')).code).toBe(0)
     expect(sha256(path('sheet-2.png'))).toBe(second)
     // A missing one is downloaded under the new name of its output.
     rmSync(path('sheet-2.png'))
@@ -392,7 +392,7 @@ describe('a further output', () => {
     writeFileSync(path('sheet-2.png'), 'my own work')
     expect((await run()).code).toBe(2)
     expect(created()).toEqual([])
-    expect((await run(['--overwrite'])).code).toBe(0)
+    expect((await run('--overwrite')).code).toBe(0)
     expect(created()).toHaveLength(1)
   })
 
@@ -406,7 +406,7 @@ describe('a further output', () => {
     expect(code).toBe(0)
     expect(stderr).toContain('warning: sheet-2.png is from an earlier run of sheet, and stays as it is')
     expect(existsSync(path('sheet-2.png'))).toBe(true)
-    expect((await run(['--check'])).code).toBe(0)
+    expect((await run('--check')).code).toBe(0)
   })
 })
 
@@ -438,7 +438,7 @@ describe('a batch that is killed between two outputs', () => {
       expect([code, stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
       expect(['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
       expect(created()).toEqual([])
-      expect((await run(['--check'])).code).toBe(0)
+      expect((await run('--check')).code).toBe(0)
     },
   )
 })

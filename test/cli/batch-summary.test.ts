@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, summaryText } from '../../src/cli/batch/ci-reports.js'
 import type { Fetch } from '../../src/host/http.js'
-import { createCliService, scripted } from '../support/cli.js'
+import { type CommandLine, createCliService, scripted, wordsOf } from '../support/cli.js'
 import { objects } from '../support/family.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -74,8 +74,8 @@ async function createBatch(rows: readonly object[] = [FOX, HEN]) {
     manifest,
     service,
     summary: () => (existsSync(summaryPath) ? readFileSync(summaryPath, 'utf8') : ''),
-    run: (words: readonly string[], more: Parameters<typeof service.run>[1] = {}) =>
-      service.run(['batch', manifest, ...words], { ...more, env: { ...env, ...more?.env } }),
+    run: (flags: CommandLine, more: Parameters<typeof service.run>[1] = {}) =>
+      service.run(['batch', manifest, ...wordsOf(flags)], { ...more, env: { ...env, ...more?.env } }),
   }
 }
 
@@ -87,9 +87,9 @@ const annotations = (stderr: string): readonly string[] =>
 describe('in GitHub Actions', () => {
   it('--dry-run and --check write the plan, and --check names the rows', async () => {
     const batch = await createBatch()
-    expect((await batch.run(['--dry-run'])).code).toBe(0)
+    expect((await batch.run('--dry-run')).code).toBe(0)
     expect(rowsOf(batch.summary())[2]).toBe('| create | fox | icons/fox one.png | missing |')
-    const { code, stderr } = await batch.run(['--check'])
+    const { code, stderr } = await batch.run('--check')
     expect(code).toBe(10)
     expect(annotations(stderr)).toEqual([
       expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::icons\/fox one\.png: create/),
@@ -137,7 +137,7 @@ describe('in GitHub Actions', () => {
 
   it('under --json standard error has JSON only', async () => {
     const batch = await createBatch()
-    const { code, stderr } = await batch.run(['--check', '--json'])
+    const { code, stderr } = await batch.run('--check --json')
     expect({ code, stderr }).toEqual({ code: 10, stderr: '' })
   })
 })
@@ -188,7 +188,7 @@ describe('names, paths and messages in the log of a job', () => {
   })
 
   it('stay as they are elsewhere', async () => {
-    const { stdout } = await batch.run(['--force'], { env: { GITHUB_ACTIONS: '' } })
+    const { stdout } = await batch.run('--force', { env: { GITHUB_ACTIONS: '' } })
     expect(stdout).toContain('##[error]x.png')
   })
 })
@@ -199,7 +199,7 @@ describe('--report', () => {
   it('is one document with the objects of --json, beside the output for people', async () => {
     const batch = await createBatch()
     const path = join(batch.folder, 'report.json')
-    const plan = await batch.run(['--check', '--report', path])
+    const plan = await batch.run(`--check --report ${path}`)
     expect(plan.stdout).toMatch(/^create\tfox\t/)
     expect(reported(path)).toMatchObject({
       runs: [
@@ -208,10 +208,10 @@ describe('--report', () => {
       ],
       summary: { create: 2 },
     })
-    const made = await batch.run(['--report', path])
+    const made = await batch.run(`--report ${path}`)
     expect(made.stdout).toMatch(/fox one\.png\n/)
     expect(reported(path).summary).toMatchObject({ created: 2, failed: 0 })
-    const checked = await batch.run(['--check', '--json', '--report', path])
+    const checked = await batch.run(`--check --json --report ${path}`)
     const { runs, summary } = reported(path)
     expect(objects(checked.stdout)).toEqual([...runs, { summary }])
   })
@@ -219,11 +219,11 @@ describe('--report', () => {
   it('is not written by a dry run', async () => {
     const batch = await createBatch()
     const path = join(batch.folder, 'report.json')
-    expect((await batch.run(['--dry-run', '--report', path])).code).toBe(0)
+    expect((await batch.run(`--dry-run --report ${path}`)).code).toBe(0)
     expect(existsSync(path)).toBe(false)
-    await batch.run(['--report', path])
+    await batch.run(`--report ${path}`)
     const before = readFileSync(path, 'utf8')
-    await batch.run(['--dry-run', '--report', path])
+    await batch.run(`--dry-run --report ${path}`)
     expect(readFileSync(path, 'utf8')).toBe(before)
   })
 
@@ -239,7 +239,7 @@ describe('--report', () => {
     const batch = await createBatch()
     const path = join(batch.folder, 'package.json')
     writeFileSync(path, content)
-    expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+    expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(path, 'utf8')).toBe(content)
   })
 
@@ -250,7 +250,7 @@ describe('--report', () => {
       writeFileSync(path, 'mine')
       return batch.service.counting(request)
     }
-    const { code, stderr } = await batch.run(['--report', path], { fetch })
+    const { code, stderr } = await batch.run(`--report ${path}`, { fetch })
     expect([code, readFileSync(path, 'utf8')]).toEqual([0, 'mine'])
     expect(stderr).toContain(`warning: --report: ${path} is another file now, so the report was not written.`)
   })
@@ -258,10 +258,10 @@ describe('--report', () => {
   it('does not follow a link', async () => {
     const batch = await createBatch()
     const [path, target] = [join(batch.folder, 'report.json'), join(batch.folder, 'target.json')]
-    await batch.run(['--check', '--report', target])
+    await batch.run(`--check --report ${target}`)
     const before = readFileSync(target, 'utf8')
     symlinkSync(target, path)
-    expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+    expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(target, 'utf8')).toBe(before)
   })
 
@@ -274,7 +274,7 @@ describe('--report', () => {
     const files = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt']
     const names = [...files, 'pipe', '..', 'none/report.json']
     for (const path of names.map((name) => join(batch.folder, 'art', name)))
-      expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+      expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
     expect(readFileSync(foreign, 'utf8')).toBe('mine')
     expect(batch.service.requests).toEqual([])

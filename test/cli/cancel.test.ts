@@ -23,22 +23,22 @@ describe('rushes cancel', () => {
   it('cancels the named runs, prints them as status does, and writes their end to the journal', async () => {
     const service = await createQueue()
     const [first = '', second = '', third = ''] = await created(service, '-n', '3')
-    expect(await service.run(['cancel', first])).toMatchObject({
+    expect(await service.run(`cancel ${first}`)).toMatchObject({
       ...{ code: 0, stdout: `${first}\tcanceled\t\n`, stderr: '' },
     })
-    const piped = await service.run(['cancel', '-', '--json'], { stdin: `${second}\n` })
+    const piped = await service.run('cancel - --json', { stdin: `${second}\n` })
     expect(JSON.parse(piped.stdout)).toMatchObject({
       id: second,
       kind: 'image',
       status: 'canceled',
       output: null,
     })
-    expect(await service.run(['cancel', '--last', '-q'])).toMatchObject({
+    expect(await service.run('cancel --last -q')).toMatchObject({
       code: 0,
       stdout: `${third}\tcanceled\t\n`,
     })
     expect(statuses(service)).toEqual(['canceled', 'canceled', 'canceled'])
-    const listed = await service.run(['list', '--status', 'canceled'])
+    const listed = await service.run('list --status canceled')
     expect(listed.stdout.match(/\tcanceled\t/g)).toHaveLength(3)
   })
 
@@ -46,15 +46,15 @@ describe('rushes cancel', () => {
     const service = await createQueue()
     const drafts = await created(service, '-n', '2', '--label', 'draft')
     const [other = ''] = await created(service)
-    const some = await service.run(['cancel', '--all', '--label', 'draft'])
+    const some = await service.run('cancel --all --label draft')
     expect(
       some.stdout
         .trim()
         .split('\n')
         .map((line) => line.split('\t')[0]),
     ).toEqual(drafts)
-    expect((await service.run(['cancel', '--all'])).stdout).toContain(other)
-    const none = await service.run(['cancel', '--all'])
+    expect((await service.run('cancel --all')).stdout).toContain(other)
+    const none = await service.run('cancel --all')
     expect(none).toMatchObject({ code: 0, stdout: '' })
     expect(none.stderr).toContain('No unfinished runs')
   })
@@ -75,9 +75,9 @@ describe('rushes cancel', () => {
 
   it('shows a run that has ended as it is', async () => {
     const service = await createCliService()
-    const { stdout } = await service.run(['run', 'image', 'a fox', '--json'])
+    const { stdout } = await service.run('run image "a fox" --json')
     const { id, output } = JSON.parse(stdout)
-    const ran = await service.run(['cancel', id])
+    const ran = await service.run(`cancel ${id}`)
     expect(ran).toMatchObject({ code: 0, stdout: `${id}\tsucceeded\t${output.urls[0]}\n` })
     expect(ran.stderr).toBe(`${id} had already ended (succeeded).\n`)
   })
@@ -91,7 +91,7 @@ describe('rushes cancel', () => {
       const service = await createQueue()
       const [first = '', second = ''] = await created(service, '-n', '2')
       const before = rowsOf(service.home)
-      const ran = await service.run(['cancel', first, second], { fetch: scripted({ status, body }).fetch })
+      const ran = await service.run(`cancel ${first} ${second}`, { fetch: scripted({ status, body }).fetch })
       expect([ran.code, ran.stdout]).toEqual([3, ''])
       const sentence = 'This service cannot cancel runs; the run continues.'
       expect(ran.stderr).toBe(
@@ -114,7 +114,7 @@ describe('rushes cancel', () => {
       const service = await createQueue()
       const [id = ''] = await created(service)
       const { fetch, requests } = scripted({ status, body })
-      const ran = await service.run(['cancel', id], { fetch })
+      const ran = await service.run(`cancel ${id}`, { fetch })
       expect([ran.code, ran.stdout, requests.length]).toEqual([3, '', 1])
       expect(ran.stderr).toContain(sentence)
     },
@@ -124,7 +124,7 @@ describe('rushes cancel', () => {
     const service = await createQueue()
     const [id = ''] = await created(service)
     const { fetch } = scripted({ status: 200, body: { id, status: 'processing' } })
-    const ran = await service.run(['cancel', id], { fetch })
+    const ran = await service.run(`cancel ${id}`, { fetch })
     expect([ran.code, ran.stdout]).toEqual([10, `${id}\tprocessing\t\n`])
     expect(ran.stderr).toContain(`error: ${id}: The run is not canceled (processing); it continues.`)
   })
@@ -133,7 +133,7 @@ describe('rushes cancel', () => {
     const service = await createQueue()
     const [id = ''] = await created(service)
     const body = { id, status: 'canceled', error: { code: 'outcome_unknown', message: 'no worker' } }
-    const ran = await service.run(['cancel', id], { fetch: scripted({ status: 200, body }).fetch })
+    const ran = await service.run(`cancel ${id}`, { fetch: scripted({ status: 200, body }).fetch })
     expect(ran.code).toBe(10)
     expect(ran.stderr).toContain('The job of the run was not canceled; it may continue.')
   })
@@ -145,7 +145,7 @@ describe('rushes cancel', () => {
       { status: 204, body: '' },
       { status: 200, body: { id, status: 'canceled' } },
     )
-    expect(await service.run(['cancel', id], { fetch })).toMatchObject({
+    expect(await service.run(`cancel ${id}`, { fetch })).toMatchObject({
       code: 0,
       stdout: `${id}\tcanceled\t\n`,
     })
@@ -157,20 +157,20 @@ describe('rushes cancel', () => {
     const [id = ''] = await created(service)
     addRow(service.home, { id: 'run_elsewhere', address: 'https://a.example' })
     service.requests.splice(0)
-    const ran = await service.run(['cancel', id, 'run_elsewhere'])
+    const ran = await service.run(`cancel ${id} run_elsewhere`)
     expect([ran.code, ran.stdout, service.requests]).toEqual([2, '', []])
     expect(ran.stderr).toContain('https://a.example')
   })
 
   it('of an unknown run is exit 6, without a key exit 4, and without an id exit 2', async () => {
     const service = await createQueue()
-    expect((await service.run(['cancel', 'run_none'])).code).toBe(6)
-    expect((await service.run(['cancel', 'run_none'], { env: { RUSHES_API_KEY: 'wrong' } })).code).toBe(4)
+    expect((await service.run('cancel run_none')).code).toBe(6)
+    expect((await service.run('cancel run_none', { env: { RUSHES_API_KEY: 'wrong' } })).code).toBe(4)
     expect(
-      (await runCli(['cancel', 'run_none'], { env: { RUSHES_BASE_URL: SET.RUSHES_BASE_URL ?? '' } })).code,
+      (await runCli('cancel run_none', { env: { RUSHES_BASE_URL: SET.RUSHES_BASE_URL ?? '' } })).code,
     ).toBe(4)
-    expect((await service.run(['cancel'])).code).toBe(2)
-    expect((await service.run(['cancel', '-'], { stdin: '' })).code).toBe(2)
+    expect((await service.run('cancel')).code).toBe(2)
+    expect((await service.run('cancel -', { stdin: '' })).code).toBe(2)
   })
 
   it('sends the request again after a lost response and after a 503', async () => {
@@ -186,7 +186,7 @@ describe('rushes cancel', () => {
       if (tries === 2) return scripted({ status: 503 }).fetch(request)
       return service.fetch(request)
     }
-    expect(await service.run(['cancel', id], { fetch })).toMatchObject({
+    expect(await service.run(`cancel ${id}`, { fetch })).toMatchObject({
       code: 0,
       stdout: `${id}\tcanceled\t\n`,
     })
@@ -202,10 +202,10 @@ describe('a failed run', () => {
     await claimRun(store, 'me')
     await store.failRun(held(id, 'me', service.clock.now()), failure)
     await store.close()
-    const waited = await service.run(['wait', id])
-    const { error } = JSON.parse((await service.run(['status', id, '--json'])).stdout)
-    const row = /^error\t(.*)$/m.exec((await service.run(['show', id])).stdout)?.[1]
-    const listed = JSON.parse((await service.run(['list', '--json'])).stdout.split('\n')[0] ?? '')
+    const waited = await service.run(`wait ${id}`)
+    const { error } = JSON.parse((await service.run(`status ${id} --json`)).stdout)
+    const row = /^error\t(.*)$/m.exec((await service.run(`show ${id}`)).stdout)?.[1]
+    const listed = JSON.parse((await service.run('list --json')).stdout.split('\n')[0] ?? '')
     return { waited, message: error.message, row, listed: listed.error.message }
   }
 
@@ -235,8 +235,8 @@ describe('a canceled run', () => {
   it('ends a wait with exit 10 and says whether it was refunded', async () => {
     const service = await createQueue()
     const [id = ''] = await created(service)
-    await service.run(['cancel', id])
-    const { code, stderr } = await service.run(['wait', id])
+    await service.run(`cancel ${id}`)
+    const { code, stderr } = await service.run(`wait ${id}`)
     expect(code).toBe(10)
     expect(stderr).toBe(
       `${id}: canceled (0 s)\nerror: ${id}: The run was canceled. Its price was refunded.\n` +

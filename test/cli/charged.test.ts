@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { createNetwork } from '../../src/host/undici.js'
 import { openModelSet } from '../../src/service/models/model-set.js'
 import { whenOver } from '../support/after-file.js'
-import { runCli } from '../support/cli.js'
+import { type CommandLine, runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { SECRET } from '../support/model-servers/fal.js'
@@ -32,22 +32,21 @@ async function createPlace(options: OpenRouterOptions = {}, price?: object) {
   modelOf('acme/film', 'video', { cost: { run: 1, currency: 'USD' } })
   modelOf('acme/still', 'image', price && { price })
   const engine = createInstantEngine()
-  const run = (...argv: readonly string[]) =>
-    runCli(argv, { ...{ home, clock, env, engine }, fetch: network.fetch })
-  expect(await run('config', 'set', 'local.models', models)).toMatchObject({ code: 0 })
+  const run = (line: CommandLine) => runCli(line, { ...{ home, clock, env, engine }, fetch: network.fetch })
+  expect(await run(`config set local.models ${models}`)).toMatchObject({ code: 0 })
   const make = (kind: string, model: string) =>
-    clock.runUntil(run('run', kind, '--local', '--model', model, 'a fox', '-o', join(home, `${kind}.bin`)))
+    clock.runUntil(run(['run', kind, '--local', '--model', model, 'a fox', '-o', join(home, `${kind}.bin`)]))
   return { run, make, clock, models, network }
 }
 
 it('stands in `show`, and in `spend` in place of the estimate, for films and pictures', async () => {
   const { run, make } = await createPlace()
   expect(await make('video', 'acme/film')).toMatchObject({ code: 0 })
-  const film = await run('show', '--last', '--local')
+  const film = await run('show --last --local')
   expect(film.stdout).toMatch(/^estimate\t1 USD$/m)
   expect(film.stdout).toMatch(/^cost\t1\.6 USD$/m)
   expect(await make('image', 'acme/still')).toMatchObject({ code: 0 })
-  const [picture] = (await run('list', '--json')).stdout.split('\n').map((line) => line && JSON.parse(line))
+  const [picture] = (await run('list --json')).stdout.split('\n').map((line) => line && JSON.parse(line))
   expect(picture).toMatchObject({ estimate: null, cost: { amount: 0.04, currency: 'USD' } })
   expect((await run('spend')).stdout.split('\n').filter(Boolean)).toEqual([
     'model\tacme/film\t1\t0\tUSD\t1.6\t0\t0\t0',

@@ -22,7 +22,7 @@ describe.each([
   it('neither ends a wait nor makes it longer', async () => {
     const service = await createCliService()
     const before = service.clock.monotonic()
-    const { code, stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '60s'], {
+    const { code, stderr } = await service.run('run image "a fox" --timeout 60s', {
       fetch: jumpingAt(1, service, byMs),
     })
     expect(code).toBe(0)
@@ -36,11 +36,11 @@ describe.each([
 
   it('leaves the journal its order: the last run is the one created last', async () => {
     const service = await createCliService()
-    await service.run(['run', 'image', 'before', '--no-wait'])
+    await service.run('run image before --no-wait')
     service.clock.jump(byMs)
-    const { stdout } = await service.run(['run', 'image', 'after', '--no-wait'])
-    expect((await service.run(['wait', '--last', '--json'])).stdout).toContain(stdout.trim())
-    const table = await service.run(['list'], { tty: { stdout: true } })
+    const { stdout } = await service.run('run image after --no-wait')
+    expect((await service.run('wait --last --json')).stdout).toContain(stdout.trim())
+    const table = await service.run('list', { tty: { stdout: true } })
     expect(table.code).toBe(0)
     expect(table.stdout).not.toMatch(/-\d|NaN/)
   })

@@ -24,7 +24,7 @@ const statusesOf = (stdout: string) =>
 
 /** The test's disk may be nearly full, so its checks are left out. */
 async function examined(service: CliService, options: Parameters<CliService['run']>[1] = {}) {
-  const { code, stdout, stderr } = await service.run(['doctor', '--json'], options)
+  const { code, stdout, stderr } = await service.run('doctor --json', options)
   const { disk: _, ...statuses } = statusesOf(stdout)
   return { code, stderr, statuses, lines: linesOf(stdout) }
 }
@@ -44,7 +44,7 @@ describe('doctor', () => {
   })
 
   it('has seven checks, and is green on a machine without a service', async () => {
-    const { code, stdout } = await runCli(['doctor', '--json'])
+    const { code, stdout } = await runCli('doctor --json')
     expect(code).toBe(0)
     expect(linesOf(stdout).map(({ check }) => check)).toEqual([
       ...Object.keys(WELL).slice(0, 5),
@@ -61,7 +61,7 @@ describe('doctor', () => {
   })
 
   it('prints one line for each check, and its advice below', async () => {
-    const { code, stdout } = await runCli(['doctor', '--base-url', 'ftp://x'])
+    const { code, stdout } = await runCli('doctor --base-url ftp://x')
     expect(code).toBe(2)
     expect(stdout).toMatch(/^ok {6}config {2}no config file/)
     expect(stdout).toMatch(/^failed {2}address .*ftp.*\n {16}Example: /m)
@@ -118,7 +118,7 @@ describe('doctor', () => {
 
   it('names unfinished runs, and is exit 13 for unconfirmed ones', async () => {
     const service = await createCliService({ rendering: false })
-    await service.run(['run', 'image', 'a fox', '--no-wait'])
+    await service.run('run image "a fox" --no-wait')
     const journalOf = ({ lines }: Awaited<ReturnType<typeof examined>>) =>
       lines.find(({ check }) => check === 'journal')
     expect(journalOf(await examined(service))).toMatchObject({
@@ -126,7 +126,7 @@ describe('doctor', () => {
       message: expect.stringMatching(/, 1 unfinished run$/),
       advice: 'Wait for them with `rushes wait --all`.',
     })
-    await service.run(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch })
+    await service.run('run image "a fox"', { fetch: scripted({ status: 500 }).fetch })
     const found = await examined(service)
     expect(found.code).toBe(13)
     expect(journalOf(found)).toMatchObject({
@@ -149,7 +149,7 @@ describe('doctor', () => {
 
   it('refuses a journal of a newer format', async () => {
     const service = await createCliService()
-    await service.run(['run', 'image', 'a fox'])
+    await service.run('run image "a fox"')
     const database = new Database(join(service.home, 'state', 'journal.db'))
     database.exec('PRAGMA user_version = 99')
     database.close()
@@ -160,7 +160,7 @@ describe('doctor', () => {
     const home = temporaryFolder()
     mkdirSync(join(home, 'config'))
     writeFileSync(join(home, 'config', 'config.json'), '{ not json')
-    const { code, stdout } = await runCli(['doctor', '--json'], { home, env: SET })
+    const { code, stdout } = await runCli('doctor --json', { home, env: SET })
     expect(code).toBe(2)
     expect(statusesOf(stdout)).toMatchObject({
       config: 'failed',

@@ -115,8 +115,8 @@ describe('a batch', () => {
     rmSync(join(service.home, 'state', 'models'), { recursive: true })
     for (const flags of [['--check'], ['--dry-run']])
       await service.run(['batch', service.home, ...flags], { env })
-    await service.run(['run', 'image', 'x', '--dry-run'], { env })
-    await service.run(['models'], { env })
+    await service.run('run image x --dry-run', { env })
+    await service.run('models', { env })
     expect(asked()).toBe(1)
   })
 
@@ -179,14 +179,14 @@ describe('a run that was paid before the document of its model had its parameter
     writeFileSync(path, '- {name: "{seed}", kind: image, prompt: x, matrix: {seed: [1, 2]}}')
     const seeded = document({ seed: { type: 'integer' } })
     await add(service, seeded)
-    expect(await service.run(['batch', path])).toMatchObject({ code: 0 })
+    expect(await service.run(`batch ${path}`)).toMatchObject({ code: 0 })
     for (const folder of ['config', 'state'])
       rmSync(join(service.home, folder, 'models'), { recursive: true, force: true })
     const list = scriptedList({ status: 200, body: { models: [seeded] } })
     const fetch: Fetch = (request) =>
       request.url.pathname.endsWith('/models') ? list.fetch(request) : service.counting(request)
     const sent = service.requests.length
-    expect(await service.run(['batch', path], { fetch })).toMatchObject({ code: 0 })
+    expect(await service.run(`batch ${path}`, { fetch })).toMatchObject({ code: 0 })
     expect(list.requests).toHaveLength(1)
     expect(service.requests).toHaveLength(sent)
   })

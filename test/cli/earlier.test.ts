@@ -40,15 +40,15 @@ describe('wait --last and --all', () => {
   it('find runs without their ids', async () => {
     const service = await createCliService()
     const ids = await created(service, '-n', '3')
-    const last = await service.run(['wait', '--last', '--json'])
+    const last = await service.run('wait --last --json')
     expect(JSON.parse(last.stdout)).toMatchObject({
       id: ids[2],
       kind: 'image',
       model: 'rushes/preview-image',
     })
-    const all = await service.run(['wait', '--all', '--json'])
+    const all = await service.run('wait --all --json')
     expect([...all.stdout.matchAll(/^\{"id":"(\w+)"/gm)].map(([, id]) => id)).toEqual(ids.slice(0, 2))
-    const none = await service.run(['wait', '--all'])
+    const none = await service.run('wait --all')
     expect(none).toMatchObject({ code: 0, stdout: '' })
     expect(none.stderr).toMatch(/No unfinished runs/)
   })
@@ -62,13 +62,13 @@ describe('wait --last and --all', () => {
       expect(run.code).toBe(11)
       const shown = relative('.', path)
       service.service.startRendering()
-      const ended = await service.run([command, '--last', '--timeout', '1m'])
+      const ended = await service.run(`${command} --last --timeout 1m`)
       expect(ended).toMatchObject({ code: 0, stdout: `${shown}\n` })
       expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
       // Other flags, another way to name the run, and a run that has its file.
       const [{ id = '' } = {}] = rowsOf(service.home)
-      expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
-      expect((await service.run(['wait', id])).stdout).toMatch(/^http/)
+      expect((await service.run('wait --last')).stdout).toMatch(/^http/)
+      expect((await service.run(`wait ${id}`)).stdout).toMatch(/^http/)
     },
   )
 
@@ -88,7 +88,7 @@ describe('wait --last and --all', () => {
       const [, command = ''] = /`rushes (wait .*)`/.exec(stderr) ?? []
       expect(command.replaceAll("'", '')).toBe(`wait -o ${path} ${ids.join(' ')}`)
       service.service.startRendering()
-      expect((await service.run(['wait', '--last'])).stdout).toBe(
+      expect((await service.run('wait --last')).stdout).toBe(
         `${relative('.', join(folder, names[2] ?? ''))}\n`,
       )
       // Without the last one, the names of the others are those of the command too.
@@ -105,10 +105,10 @@ describe('wait --last and --all', () => {
   it('name what is unconfirmed and leave it; --last is exit 13', async () => {
     const home = temporaryFolder()
     await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
-    const all = await runCli(['wait', '--all'], { home, env: SET })
+    const all = await runCli('wait --all', { home, env: SET })
     expect(all.code).toBe(0)
     expect(all.stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\) is unconfirmed: a run may exist/)
-    const last = await runCli(['wait', '--last'], { home, env: SET })
+    const last = await runCli('wait --last', { home, env: SET })
     expect(last.code).toBe(13)
     expect(last.stderr).toMatch(/rushes forget '~/)
     expect(rowsOf(home)).toHaveLength(1)
@@ -118,8 +118,8 @@ describe('wait --last and --all', () => {
     const service = await createCliService()
     await created(service)
     const env = { RUSHES_BASE_URL: 'http://127.0.0.1:2' }
-    expect(await service.run(['wait', '--last'], { env })).toMatchObject({ code: 2, stdout: '' })
-    expect(await service.run(['wait', '--all'], { env })).toMatchObject({ code: 0, stdout: '' })
+    expect(await service.run('wait --last', { env })).toMatchObject({ code: 2, stdout: '' })
+    expect(await service.run('wait --all', { env })).toMatchObject({ code: 0, stdout: '' })
   })
 
   it('know how long a run took though another command made it', async () => {
@@ -134,10 +134,10 @@ describe('wait --last and --all', () => {
   it('a run that the service does not know stays in the journal: the key may be the wrong one', async () => {
     const service = await createCliService()
     const [id] = await created(service)
-    const lost = await service.run(['wait', '--all'], { fetch: scripted(NOT_FOUND).fetch })
+    const lost = await service.run('wait --all', { fetch: scripted(NOT_FOUND).fetch })
     expect(lost.code).toBe(6)
     expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'running', error: { code: 'run_not_found' } }])
-    expect((await service.run(['wait', '--all'])).code).toBe(0)
+    expect((await service.run('wait --all')).code).toBe(0)
     expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'succeeded', error: undefined }])
   })
 })
@@ -148,15 +148,11 @@ describe('--last of status, download and show', () => {
     const folder = temporaryFolder()
     const [, id] = await created(service, '-n', '2')
     addRow(service.home, { address: 'local', id: 'run_local' })
-    await service.run(['wait', '--last'])
-    expect((await service.run(['status', '--last'])).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
-    expect((await service.run(['download', '--last', '-o', `${folder}/`])).stdout).toBe(
-      `${folder}/${id}.png\n`,
-    )
-    expect(JSON.parse((await service.run(['show', '--last', '--json'])).stdout)).toMatchObject({ id })
-    expect(JSON.parse((await service.run(['show', '--last', '--local', '--json'])).stdout).id).toBe(
-      'run_local',
-    )
+    await service.run('wait --last')
+    expect((await service.run('status --last')).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+    expect((await service.run(`download --last -o ${folder}/`)).stdout).toBe(`${folder}/${id}.png\n`)
+    expect(JSON.parse((await service.run('show --last --json')).stdout)).toMatchObject({ id })
+    expect(JSON.parse((await service.run('show --last --local --json')).stdout).id).toBe('run_local')
   })
 
   it('shows an unconfirmed run, and ends with exit 13 when the service would be needed', async () => {
@@ -171,7 +167,7 @@ describe('--last of status, download and show', () => {
         expect([code, stderr]).toEqual([13, expect.stringContaining(`${key} (acme/still-1, `)])
         expect(requests).toEqual([])
       }
-    const shown = await runCli(['show', '--last', '--json'], { home, env: SET })
+    const shown = await runCli('show --last --json', { home, env: SET })
     expect(JSON.parse(shown.stdout)).toMatchObject({ id: null, status: 'unconfirmed' })
   })
 
@@ -208,23 +204,23 @@ describe('download', () => {
     const [id = ''] = await created(service)
     const folder = temporaryFolder()
     const before = service.requests.length
-    const { code, stdout, stderr } = await service.run(['download', id, '-o', `${folder}/`])
+    const { code, stdout, stderr } = await service.run(`download ${id} -o ${folder}/`)
     expect({ code, stdout, looks: service.requests.length - before }).toEqual({
       code: 11,
       stdout: '',
       looks: 1,
     })
     expect(stderr).toContain(`rushes wait -o ${folder}/ ${id}`)
-    expect((await service.run(['download', id, '-o', `${folder}/`, '--timeout', '30s'])).code).toBe(11)
+    expect((await service.run(`download ${id} -o ${folder}/ --timeout 30s`)).code).toBe(11)
     service.service.startRendering()
-    expect((await service.run(['download', id, '-o', `${folder}/`, '--timeout', '30s'])).code).toBe(0)
+    expect((await service.run(`download ${id} -o ${folder}/ --timeout 30s`)).code).toBe(0)
   })
 
   it('ends with exit 10 for a run that failed', async () => {
     const service = await createCliService({ engine: failing })
     const [id = ''] = await created(service)
-    await service.run(['wait', id])
-    expect(await service.run(['download', id])).toMatchObject({ code: 10, stdout: '' })
+    await service.run(`wait ${id}`)
+    expect(await service.run(`download ${id}`)).toMatchObject({ code: 10, stdout: '' })
     expect(rowsOf(service.home)).toMatchObject([
       { phase: 'failed', status: 'failed', error: { code: 'run_failed' } },
     ])
@@ -256,7 +252,7 @@ describe('a download of several outputs that a signal ends', () => {
     const run = scripted({ status: 200, body: { status: 'succeeded', output: { urls } } })
     const host: Fetch = async (request) =>
       request.url.host === 'cdn.test' ? png(request) : run.fetch(request)
-    const { stdout, stderr, code } = await runCli(['download', 'run_1', '-o', `${folder}/`], {
+    const { stdout, stderr, code } = await runCli(`download run_1 -o ${folder}/`, {
       ...{ home, interrupts, env: SET },
       fetch: async (request) => {
         if (request.url.pathname !== '/2') return host(request)
@@ -285,7 +281,7 @@ describe('-i run:<id>', () => {
     const service = await createCliService()
     const { stdout: url } = await service.run(RUN)
     const id = rowsOf(service.home)[0]?.id
-    const { code } = await service.run(['run', 'video', 'it runs', '-i', `run:${id}`])
+    const { code } = await service.run(`run video "it runs" -i run:${id}`)
     expect(code).toBe(0)
     const body = JSON.parse(
       Buffer.from(service.requests.findLast(({ method }) => method === 'POST')?.body ?? []).toString(),
@@ -309,7 +305,7 @@ describe('-i run:<id>', () => {
   it('an output of a run at another address names that address, and the ways out', async () => {
     const service = await createCliService()
     addRow(service.home, { id: 'run_there', address: 'https://other.example' })
-    const { code, stderr } = await service.run(['run', 'video', 'it runs', '-i', 'run:run_there'])
+    const { code, stderr } = await service.run('run video "it runs" -i run:run_there')
     expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 0 })
     expect(stderr).toContain('run_there was created at https://other.example')
     expect(stderr).toContain(
@@ -320,7 +316,7 @@ describe('-i run:<id>', () => {
   it('a run that still goes on is exit 2', async () => {
     const service = await createCliService({ rendering: false })
     const [id] = await created(service)
-    const { code, stderr } = await service.run(['run', 'video', 'it runs', '-i', `run:${id}`])
+    const { code, stderr } = await service.run(`run video "it runs" -i run:${id}`)
     expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 1 })
     expect(stderr).toContain(`rushes wait ${id}`)
   })

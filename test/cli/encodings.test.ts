@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { EXIT } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
-import { LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
+import { type CommandLine, LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { responseOf, type Scripted } from '../support/responses.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -16,7 +16,7 @@ const gzipped = (body: object, status: number): Scripted => ({
 const problem = (code: string, status: number) => gzipped({ error: { code, message: code } }, status)
 
 /** Runs a command against a service that always gives this answer. */
-async function answered(argv: readonly string[], answer: Scripted) {
+async function answered(line: CommandLine, answer: Scripted) {
   let requests = 0
   const fetch: Fetch = async () => {
     requests++
@@ -28,7 +28,7 @@ async function answered(argv: readonly string[], answer: Scripted) {
     RUSHES_API_KEY: 'rk_0123456789',
     RUSHES_IMAGE_MODEL: 'acme/still-1',
   }
-  return { ...(await runCli(argv, { fetch: withoutList(fetch), home, env })), home, requests }
+  return { ...(await runCli(line, { fetch: withoutList(fetch), home, env })), home, requests }
 }
 
 const RUN = ['run', 'image', 'a fox', '--no-wait']

@@ -47,14 +47,14 @@ describe('a batch with rows that were not started', () => {
 describe('status and wait', () => {
   it('prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
     const failed = { status: 200, body: { status: 'Failed', error: { message: 'no' } } }
-    expect(await runCli(['status', 'a'], { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
+    expect(await runCli('status a', { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
       code: 0,
       stdout: 'a\tFailed\t\n',
     })
-    expect(
-      await runCli(['status', 'a', '--exit-status'], { env: SET, fetch: scripted(failed).fetch }),
-    ).toMatchObject({ code: 10 })
-    expect(await runCli(['wait', 'a'], { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
+    expect(await runCli('status a --exit-status', { env: SET, fetch: scripted(failed).fetch })).toMatchObject(
+      { code: 10 },
+    )
+    expect(await runCli('wait a', { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
       code: 10,
       stdout: '',
     })
@@ -62,11 +62,11 @@ describe('status and wait', () => {
 
   it('takes ids from standard input, and nothing there for a failed left side', async () => {
     const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
-    expect(await runCli(['status', '-'], { env: SET, fetch, stdin: 'a\nb\n' })).toMatchObject({
+    expect(await runCli('status -', { env: SET, fetch, stdin: 'a\nb\n' })).toMatchObject({
       code: 0,
       stdout: 'a\tgoing\t\nb\tgoing\t\n',
     })
-    expect((await runCli(['status', '-'], { env: SET, fetch, stdin: '\n' })).code).toBe(2)
+    expect((await runCli('status -', { env: SET, fetch, stdin: '\n' })).code).toBe(2)
     expect(requests).toHaveLength(2)
   })
 })
@@ -79,7 +79,7 @@ describe('a signal', () => {
   ] as const)('%s during a wait ends with %d and says how to resume', async (name, exit) => {
     const interrupts = createInterrupts()
     const fetch = scripted({ status: 201, body: { id: 'run_7' } }, { status: 200, body: { status: 'going' } })
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+    const { code, stderr } = await runCli('run image fox', {
       env: SET,
       interrupts,
       fetch: withoutList(async (request) => {
@@ -96,7 +96,7 @@ describe('a signal', () => {
   it('waits for the answer to a create, so that the id is known', async () => {
     const clock = createManualClock()
     const interrupts = createInterrupts()
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+    const { code, stderr } = await runCli('run image fox', {
       env: SET,
       clock,
       interrupts,
@@ -117,7 +117,7 @@ describe('a signal', () => {
   ])('%s end that', async (_, signals, atMs) => {
     const clock = createManualClock()
     const interrupts = createInterrupts()
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+    const { code, stderr } = await runCli('run image fox', {
       env: SET,
       clock,
       interrupts,
@@ -149,7 +149,7 @@ describe('a signal', () => {
     const clock = createManualClock()
     const interrupts = createInterrupts()
     const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+    const { code, stderr } = await runCli('run image fox', {
       env: SET,
       clock,
       interrupts,
@@ -167,7 +167,7 @@ describe('a signal', () => {
   it('stops further creates, and those that were answered are told of', async () => {
     const interrupts = createInterrupts()
     const requests: string[] = []
-    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '9'], {
+    const { code, stderr } = await runCli('run image fox -n 9', {
       env: SET,
       interrupts,
       fetch: withoutList(async (request) => {
@@ -191,7 +191,7 @@ describe('a signal', () => {
     const interrupts = createInterrupts()
     interrupts.interrupt('stdout closed')
     const { fetch, requests } = scripted({ status: 500 })
-    expect(await runCli(['run', 'image', 'fox'], { env: SET, interrupts, fetch })).toMatchObject({
+    expect(await runCli('run image fox', { env: SET, interrupts, fetch })).toMatchObject({
       code: 141,
       stderr: '',
     })
@@ -203,7 +203,7 @@ describe('a signal', () => {
     const interrupts = createInterrupts()
     const home = temporaryFolder()
     const env = { ...SET, HOME: home, RUSHES_STATE_DIR: home }
-    const ended = await runCli(['run', 'image', 'fox'], {
+    const ended = await runCli('run image fox', {
       env,
       clock,
       interrupts,
@@ -215,13 +215,13 @@ describe('a signal', () => {
       }),
     })
     expect(ended).toMatchObject({ code: 141, stderr: '' })
-    expect((await runCli(['list'], { env })).stdout).toMatch(/^run_7\t/)
+    expect((await runCli('list', { env })).stdout).toMatch(/^run_7\t/)
   })
 })
 
 describe('messages on a terminal', () => {
   const onTerminal = (env: Readonly<Record<string, string>> = {}) =>
-    runCli(['wait', 'run_1'], { env, tty: { stderr: true }, columns: 60 })
+    runCli('wait run_1', { env, tty: { stderr: true }, columns: 60 })
 
   it('break at spaces, but not inside a command that can be copied', async () => {
     const { stderr } = await onTerminal()

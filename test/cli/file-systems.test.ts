@@ -55,7 +55,7 @@ describe.each(WITHOUT_LINKS)('where a hard link fails with %s', (_, fileSystem) 
 it('a name that is too long ends a run with 2 before anything is sent, also if it contains the id', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), `${'x'.repeat(240)}-{id}.{ext}`)
-  const { code, stderr } = await service.run(['run', 'image', 'a fox', '-o', path])
+  const { code, stderr } = await service.run(`run image "a fox" -o ${path}`)
   expect(code).toBe(2)
   expect(stderr).toContain('the name is too long. Nothing was sent.')
   expect(service.requests).toEqual([])
@@ -67,7 +67,7 @@ it('a batch creates a file whose name has the longest length with its extension'
   expect(await batch.run()).toMatchObject({ code: 0 })
   expect(batch.pictures()).toEqual([`${name}.png`])
   batch.write([{ ...FOX, output: `${name}xx.{ext}` }])
-  expect(await batch.run(['--force'])).toMatchObject({ code: 2 })
+  expect(await batch.run('--force')).toMatchObject({ code: 2 })
 })
 
 describe('a foreign file whose name differs in letter case or Unicode form', () => {

@@ -17,7 +17,7 @@ const namesIn = (home: string) => rowsOf(home).map(({ id, key }) => id ?? key)
 
 async function withUnconfirmed() {
   const home = temporaryFolder()
-  await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+  await runCli('run image "a fox"', { fetch: scripted({ status: 500 }).fetch, home, env: SET })
   return { home, key: rowsOf(home)[0]?.key ?? '' }
 }
 
@@ -47,15 +47,15 @@ describe('the id of a run that is also the key of another row without its ~', ()
     const { home, key } = await withUnconfirmed()
     const id = key.slice(1)
     addRow(home, { id, address: SET.RUSHES_BASE_URL ?? '' })
-    const ran = await runCli(['forget', id, '--yes'], { home, env: SET })
+    const ran = await runCli(`forget ${id} --yes`, { home, env: SET })
     expect(ran).toMatchObject({ code: 0, stderr: `Removed ${id} from the journal.\n` })
     expect(namesIn(home)).toEqual([key])
     // Also at another address, and in each command that takes a run.
     addRow(home, { id, address: 'https://a.example' })
-    expect(JSON.parse((await runCli(['show', id, '--json'], { home, env: SET })).stdout)).toMatchObject({
+    expect(JSON.parse((await runCli(`show ${id} --json`, { home, env: SET })).stdout)).toMatchObject({
       id,
     })
-    await runCli(['forget', id, '--yes'], { home, env: SET })
+    await runCli(`forget ${id} --yes`, { home, env: SET })
     expect(namesIn(home)).toEqual([key])
   })
 })
@@ -75,7 +75,7 @@ describe('a row that may cost money', () => {
     ['not finished', async () => localRow(undefined)],
   ])('is exit 2 in a pipe when it is %s, and stays', async (what, open) => {
     const { home, key } = await open()
-    const { code, stderr } = await runCli(['forget', key], { home })
+    const { code, stderr } = await runCli(`forget ${key}`, { home })
     expect(code).toBe(2)
     expect(stderr).toMatch(new RegExp(`error: ${key} is ${what} \\((http|local\\))`))
     expect(stderr).toContain('add --yes')
@@ -88,7 +88,7 @@ describe('a row that may cost money', () => {
     ['\n', 2, true],
   ])('is asked for on a terminal: %j', async (stdin, exit, stays) => {
     const { home, key } = await withUnconfirmed()
-    const { code, stdout, stderr } = await runCli(['forget', key], { home, stdin, tty: TERMINAL })
+    const { code, stdout, stderr } = await runCli(`forget ${key}`, { home, stdin, tty: TERMINAL })
     expect({ code, stdout, stays: rowsOf(home).length > 0 }).toEqual({ code: exit, stdout: '', stays })
     expect(stderr).toContain(`${key} is unconfirmed`)
     expect(stderr).toContain('Remove it? [y/N] ')
@@ -97,7 +97,7 @@ describe('a row that may cost money', () => {
   it('stays, with a message, when it gets its id while the question is open', async () => {
     const { home, key } = await withUnconfirmed()
     let hasAnswered = false
-    const { code, stderr } = await runCli(['forget', key], {
+    const { code, stderr } = await runCli(`forget ${key}`, {
       ...{ home, stdin: 'y\n', tty: TERMINAL },
       onStderr(text) {
         if (hasAnswered || !text.includes('Remove it? [y/N] ')) return
@@ -115,7 +115,7 @@ describe('a row that may cost money', () => {
 
   it('stays under --json, which asks nothing', async () => {
     const { home, key } = await withUnconfirmed()
-    const ran = await runCli(['forget', key, '--json'], { home, stdin: 'y\n', tty: TERMINAL })
+    const ran = await runCli(`forget ${key} --json`, { home, stdin: 'y\n', tty: TERMINAL })
     expect(ran.code).toBe(2)
     expect(rowsOf(home)).toHaveLength(1)
   })
@@ -164,13 +164,13 @@ describe('the rows that are removed', () => {
 
   it('are named as JSON; with a name that is not known, none is removed', async () => {
     const home = withRows()
-    const unknown = await runCli(['forget', 'done_a', '~0000000'], { home })
+    const unknown = await runCli('forget done_a ~0000000', { home })
     expect(unknown).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('~0000000 is not in the journal.'),
     })
     expect(rowsOf(home)).toHaveLength(4)
-    const ran = await runCli(['forget', 'done_a', 'done_local', '--json'], { home })
+    const ran = await runCli('forget done_a done_local --json', { home })
     expect(ran).toMatchObject({ code: 0, stdout: '{"forgotten":"done_a"}\n{"forgotten":"done_local"}\n' })
   })
 
@@ -194,7 +194,7 @@ describe('the rows that are removed', () => {
     addRow(home, { id: 'with_file', address: 'local', estimate: NOTHING }, (journal) =>
       journal.files('local', 'with_file', [file]),
     )
-    expect((await runCli(['forget', 'with_file'], { home })).code).toBe(0)
+    expect((await runCli('forget with_file', { home })).code).toBe(0)
     expect(existsSync(path)).toBe(true)
   })
 })

@@ -6,18 +6,18 @@ import { HELP } from '../../src/cli/help/examples.js'
 import { fullName } from '../../src/cli/help/format-help.js'
 import { createProgram } from '../../src/cli/program.js'
 import { commandWord } from '../../src/cli/settings/globals.js'
-import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import { type CommandLine, createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 import { everyCommand, PARSE_ONLY, read } from '../support/project.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
-const help = async (...words: string[]): Promise<string> => {
-  const { code, stdout, stderr } = await runCli(words)
+const help = async (line: CommandLine = []): Promise<string> => {
+  const { code, stdout, stderr } = await runCli(line)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout
 }
 
 it('`help agents` prints the skill for agents', async () => {
-  expect(await help('help', 'agents')).toBe(read('skills/rushes/SKILL.md'))
+  expect(await help('help agents')).toBe(read('skills/rushes/SKILL.md'))
 })
 
 it('the help of the program fits a terminal of 50 lines with its prompt', async () => {
@@ -28,7 +28,7 @@ it('the help of the program fits a terminal of 50 lines with its prompt', async 
 
 it('the help of run fits 40 lines, and has the rare flags last', async () => {
   for (const kind of ['image', 'video']) {
-    const lines = (await help('run', kind, '--help')).split('\n')
+    const lines = (await help(['run', kind, '--help'])).split('\n')
     expect(lines.length).toBeLessThanOrEqual(41)
     expect(lines.filter((line) => line.length > 80)).toEqual([])
     const flags = lines.flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? [])
@@ -77,7 +77,7 @@ it('each command has one example, which can be parsed and fits a terminal', asyn
 describe('the sections of help', () => {
   it('have the global options in full for the program, and in one line for a command', async () => {
     expect(await help('--help')).toContain('\nGlobal options:\n  -V, --version     Print the version\n')
-    expect(await help('status', '--help')).toContain(
+    expect(await help('status --help')).toContain(
       '\nGlobal options: --json, -q, --debug, --no-color, --profile, --base-url, --local\n',
     )
   })
@@ -86,8 +86,8 @@ describe('the sections of help', () => {
 describe('help of commands', () => {
   it.each([['run image'], ['admin account create'], ['list']])('%s is what --help prints', async (line) => {
     const words = line.split(' ')
-    const text = await help('help', ...words)
-    expect(text).toBe(await help(...words, '--help'))
+    const text = await help(['help', ...words])
+    expect(text).toBe(await help([...words, '--help']))
     expect(text).toMatch(new RegExp(`^Usage: rushes ${line}[ \\n]`))
   })
 
@@ -106,11 +106,11 @@ describe('help of commands', () => {
       ['run', 'image'],
     ],
   ])('%j is the help of the last command', async (line, words) => {
-    expect(await help(...line)).toBe(await help(...words, '--help'))
+    expect(await help(line)).toBe(await help([...words, '--help']))
   })
 
   it('by itself is the help of the program', async () => {
-    for (const words of [['help'], ['-h'], []]) expect(await help(...words)).toBe(await help('--help'))
+    for (const words of [['help'], ['-h'], []]) expect(await help(words)).toBe(await help('--help'))
     expect(await help('-V')).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
@@ -224,7 +224,7 @@ describe('a line that does not parse', () => {
 
 describe('a profile that is not in the config file', () => {
   it('ends commands that need no setting too', async () => {
-    const { code, stdout, stderr } = await runCli(['list', '--profile', 'nope'])
+    const { code, stdout, stderr } = await runCli('list --profile nope')
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('Profiles: default.')
   })
@@ -243,7 +243,7 @@ describe('a profile that is not in the config file', () => {
     '%j names the nearest',
     async (words) => {
       const home = temporaryFolder()
-      await runCli(['config', 'set', 'timeout', '5m', '--profile', 'staging'], { home })
+      await runCli('config set timeout 5m --profile staging', { home })
       const { code, stderr } = await runCli([...words, '--profile', 'stagng'], { home })
       expect(code).toBe(2)
       expect(stderr).toBe(

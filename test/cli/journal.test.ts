@@ -65,7 +65,7 @@ describe('a run that goes well', () => {
 
   it('keeps each of several, oldest last, under its profile', async () => {
     const service = await createCliService()
-    await service.run(['config', 'set', 'timeout', '30m', '--profile', 'studio'])
+    await service.run('config set timeout 30m --profile studio')
     const { stdout } = await service.run([...RUN, '-n', '3', '--no-wait', '--profile', 'studio'])
     const rows = rowsOf(service.home)
     expect(rows.map(({ id }) => id)).toEqual(stdout.trim().split('\n').reverse())
@@ -187,7 +187,7 @@ describe('a state folder', () => {
     expect(readFileSync(kept)).toEqual(bytes)
     expect(stderr.match(/warning/g)).toHaveLength(1)
     expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim() }])
-    expect((await service.run(['list'])).stderr).toBe('')
+    expect((await service.run('list')).stderr).toBe('')
   })
 
   it('whose journal cannot take the id has it when the command ends, where nothing else is written', async () => {

@@ -7,7 +7,15 @@ import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { createProgram } from '../../src/cli/program.js'
 import type { Fetch } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
-import { createCliService, type RunOptions, runCli, SET, scripted, scriptedList } from '../support/cli.js'
+import {
+  type CommandLine,
+  createCliService,
+  type RunOptions,
+  runCli,
+  SET,
+  scripted,
+  scriptedList,
+} from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { openMcp } from '../support/mcp.js'
 import { PARSE_ONLY } from '../support/project.js'
@@ -46,8 +54,8 @@ function openHome(models: readonly unknown[] = [STILL, BROKEN]) {
     asked: () => asked,
     inputs: () =>
       created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString()).input as object),
-    run: (argv: readonly string[], options: RunOptions = {}) =>
-      runCli(argv, { home, clock, fetch, env: SET, ...options }),
+    run: (line: CommandLine, options: RunOptions = {}) =>
+      runCli(line, { home, clock, fetch, env: SET, ...options }),
   }
 }
 
@@ -101,7 +109,7 @@ describe('a create', () => {
     list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 4 } }] } }
     expect((await run([...line, '--json'])).code).toBe(0)
     expect((await run(line)).code).toBe(0)
-    expect((await run(['spend'])).stdout).toMatch(/\t9\t/)
+    expect((await run('spend')).stdout).toMatch(/\t9\t/)
     expect({ asked: asked(), created: inputs().length }).toEqual({ asked: 4, created: 3 })
   })
 
@@ -116,7 +124,7 @@ describe('a create', () => {
     expect(stderr).toContain("error: The prices in the service's list of models could not be read")
     const manifest = join(temporaryFolder(), 'm.yaml')
     writeFileSync(manifest, '- {name: a, model: acme/still-2, prompt: x}')
-    expect((await run(['batch', manifest, '--max-cost', '5'])).stderr).toContain('could not be read')
+    expect((await run(`batch ${manifest} --max-cost 5`)).stderr).toContain('could not be read')
     expect((await run([...line, '--dry-run'])).code).toBe(2)
     expect((await run(imageWith({}, '--model', 'acme/still-2'))).code).toBe(0)
     expect(inputs()).toHaveLength(2)
@@ -133,12 +141,12 @@ describe('a kept list', () => {
   it('is removed when the service has none any more, and stays after a failure', async () => {
     const { run, list, home } = openHome()
     const kept = () => readdirSync(join(home, 'state', 'models'))
-    await run(['models', '--refresh'])
+    await run('models --refresh')
     list.answer = { status: 500 }
-    expect((await run(['models', '--refresh'])).code).toBe(8)
+    expect((await run('models --refresh')).code).toBe(8)
     expect(kept()).toEqual(['http%3a%2f%2f127%2e0%2e0%2e1%3a1.json'])
     list.answer = { status: 404 }
-    expect((await run(['models', '--refresh'])).code).toBe(0)
+    expect((await run('models --refresh')).code).toBe(0)
     expect(kept()).toEqual([])
   })
 })
@@ -146,8 +154,8 @@ describe('a kept list', () => {
 describe('an added model', () => {
   it('whose file is damaged is one warning, and is not replaced by that of the service', async () => {
     const { run, home, inputs } = openHome()
-    await run(['models', '--refresh'])
-    await run(['models', 'add', '-'], {
+    await run('models --refresh')
+    await run('models add -', {
       stdin: JSON.stringify({ ...STILL, input: { seed: { type: 'integer' } } }),
     })
     const folder = join(home, 'config', 'models')
@@ -160,16 +168,16 @@ describe('an added model', () => {
         'warning: The added model file of acme/still-2 is damaged, so its parameters are not checked. Add the model again.\n',
     })
     expect(inputs()).toEqual([{ prompt: 'a fox', steps: 99 }])
-    expect((await run(['models'])).stdout).not.toContain('acme/still-2')
+    expect((await run('models')).stdout).not.toContain('acme/still-2')
   })
 })
 
 it('the help of a model that is not known says so', async () => {
   const { run } = openHome()
-  expect((await run(['run', 'image', '--model', 'acme/x', '--help'])).stdout).toMatch(
+  expect((await run('run image --model acme/x --help')).stdout).toMatch(
     /acme\/x: its parameters are not known here\. These are the built-in ones of image\s+models\.\n/,
   )
-  expect((await run(['run', 'image', '--help'])).stdout).not.toContain('not known')
+  expect((await run('run image --help')).stdout).not.toContain('not known')
 })
 
 it('a parameter with the name of another flag of `run` has no flag', async () => {

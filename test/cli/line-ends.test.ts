@@ -40,9 +40,9 @@ describe('a prompt', () => {
 
 it('ids on standard input', async () => {
   const service = await createCliService()
-  const { stdout } = await service.run(['run', 'image', '-n', '2', 'a fox', '--no-wait'])
+  const { stdout } = await service.run('run image -n 2 "a fox" --no-wait')
   const ids = stdout.trim().split('\n')
-  const seen = await service.run(['status', '-'], { stdin: `${MARK}${ids.join('\r\n')}\r\n\r\n` })
+  const seen = await service.run('status -', { stdin: `${MARK}${ids.join('\r\n')}\r\n\r\n` })
   expect(seen.code).toBe(0)
   expect(seen.stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([...ids, ''])
 })

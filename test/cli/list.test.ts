@@ -25,7 +25,7 @@ describe('list', () => {
     await service.run(RUN)
     await service.clock.advance(60_000)
     await service.run(['run', 'video', 'two\nlines\tand a \u001b[31mcolour', '--no-wait'])
-    const { code, stdout, stderr } = await service.run(['list'])
+    const { code, stdout, stderr } = await service.run('list')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [video, image] = stdout
       .trimEnd()
@@ -49,24 +49,24 @@ describe('list', () => {
 
   it('prints unconfirmed rows by their key', async () => {
     const home = temporaryFolder()
-    await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
-    expect((await runCli(['list'], { home })).stdout).toMatch(
+    await runCli('run image "a fox"', { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+    expect((await runCli('list', { home })).stdout).toMatch(
       /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\thttp:\/\/127\.0\.0\.1:1\n$/,
     )
-    const object = JSON.parse((await runCli(['list', '--json', '--status', 'unconfirmed'], { home })).stdout)
+    const object = JSON.parse((await runCli('list --json --status unconfirmed', { home })).stdout)
     expect(object).toMatchObject({
       id: null,
       key: expect.stringMatching(/^~/),
       service: null,
       answer: { status: 500 },
     })
-    expect((await runCli(['list', '--status', 'UNCONFIRMED'], { home })).stdout).toMatch(/^~/)
+    expect((await runCli('list --status UNCONFIRMED', { home })).stdout).toMatch(/^~/)
   })
 
   it('prints a table that fits a terminal', async () => {
     const service = await createCliService()
     await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
-    const { stdout } = await service.run(['list'], { tty: { stdout: true, stderr: true } })
+    const { stdout } = await service.run('list', { tty: { stdout: true, stderr: true } })
     const [header, row, ...more] = stdout.trimEnd().split('\n')
     expect(more).toEqual([])
     expect(header).toMatch(/^RUN +STATUS +MODEL +AGE +PROMPT$/)
@@ -78,10 +78,10 @@ describe('list', () => {
     const service = await createCliService()
     await service.run(RUN)
     addRow(service.home, { address: 'local', id: 'run_local' })
-    const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns: 90 })
+    const { stdout } = await service.run('list', { tty: { stdout: true }, columns: 90 })
     const [header = '', ...rows] = stdout.trimEnd().split('\n')
     expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'KIND', 'MODEL', 'AGE', 'WHERE', 'PROMPT'])
-    const narrow = await service.run(['list'], { tty: { stdout: true }, columns: 60 })
+    const narrow = await service.run('list', { tty: { stdout: true }, columns: 60 })
     expect(narrow.stdout.split('\n')[0]?.split(/ +/)).toEqual([
       'RUN',
       'STATUS',
@@ -91,13 +91,13 @@ describe('list', () => {
       'PROMPT',
     ])
     expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
-    expect((await service.run(['list', '--local'])).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
+    expect((await service.run('list --local')).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
   })
 
   it('shows the name of a row', async () => {
     const home = temporaryFolder()
     addRow(home, { id: 'run_1', name: 'whale', manifest: join(home, 'shots.yaml') })
-    const { stdout } = await runCli(['list'], { home, tty: { stdout: true } })
+    const { stdout } = await runCli('list', { home, tty: { stdout: true } })
     const [header, row] = stdout
       .trimEnd()
       .split('\n')
@@ -111,10 +111,10 @@ describe('list', () => {
     addRow(home, { id: 'run_abcdef1', model: 'acme/other' })
     addRow(home, { id: 'run_abcdefghij' })
     addRow(home, { id: 'run_xyz' })
-    const { stdout } = await runCli(['list', '--model', 'acme/still-1'], { home, tty: { stdout: true } })
+    const { stdout } = await runCli('list --model acme/still-1', { home, tty: { stdout: true } })
     const ids = stdout.split('\n').map((line) => line.split(' ')[0])
     expect(ids).toEqual(['RUN', 'run_xyz', 'run_abcdefg', ''])
-    expect((await runCli(['show', 'run_abcdefg'], { home })).stdout).toMatch(/^run\trun_abcdefghij\n/)
+    expect((await runCli('show run_abcdefg', { home })).stdout).toMatch(/^run\trun_abcdefghij\n/)
   })
 
   it('shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {
@@ -126,7 +126,7 @@ describe('list', () => {
     const file = { path: join(folder, 'no.png'), bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
     addRow(home, { id: 'downloaded' }, (journal) => journal.files(LOOPBACK_URL, 'downloaded', [file]))
     addRow(home, { id: 'elsewhere', folder: '/elsewhere', manifest: '/elsewhere/shots.yaml' })
-    const { stdout } = await runCli(['list', '--here'], { home })
+    const { stdout } = await runCli('list --here', { home })
     const ids = stdout.split('\n').map((line) => line.split('\t')[0])
     expect(ids.filter(Boolean).sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
   })
@@ -135,7 +135,7 @@ describe('list', () => {
     const service = await createCliService({ rendering: false })
     await service.run(RUN)
     await service.clock.advance(3_600_000)
-    await service.run(['run', 'video', 'a boat', '--no-wait'])
+    await service.run('run video "a boat" --no-wait')
     await service.clock.advance(3_600_000)
     await service.run(RUN)
     const filters: readonly (readonly [words: string, count: number])[] = [

@@ -8,7 +8,7 @@ import { createNetwork } from '../../src/host/undici.js'
 import { readEngineWord, withKeyVariable } from '../../src/service/models/engine-word.js'
 import { IMAGE_WORKFLOW } from '../service/engines/comfyui-workflows.js'
 import { whenOver } from '../support/after-file.js'
-import { type RunOptions, runCli } from '../support/cli.js'
+import { type CommandLine, type RunOptions, runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
@@ -26,8 +26,8 @@ function createLines() {
   const network = createNetwork({ env: {}, clock })
   whenOver(() => network.close())
   const preview = createInstantEngine()
-  const run = (argv: readonly string[], options: RunOptions = {}) =>
-    runCli(argv, { home, clock, fetch: network.fetch, engine: preview, ...options })
+  const run = (line: CommandLine, options: RunOptions = {}) =>
+    runCli(line, { home, clock, fetch: network.fetch, engine: preview, ...options })
   return { run, preview, clock, file: (name: string) => join(home, name) }
 }
 
@@ -41,7 +41,7 @@ it('draws with a model server without a document: its name, and a seed that repe
   const wide = ['run', 'image', '--engine', engine, 'a fox', '--aspect-ratio', '16:9', '-o', file('b.png')]
   expect(await run(wide)).toMatchObject({ code: 0 })
 
-  const { input } = JSON.parse((await run(['show', '--last', '--local', '--json'])).stdout)
+  const { input } = JSON.parse((await run('show --last --local --json')).stdout)
   expect(await run([...wide.slice(0, -1), file('c.png'), '--seed', String(input.seed)])).toMatchObject({
     code: 0,
   })
@@ -60,7 +60,7 @@ it('draws with stable-diffusion.cpp in its own size, with its parameters from th
   expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
   // The server is asked once, although its parameters are flags of the line.
   expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
-  expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
+  expect(await run(`run image --engine ${engine} a --steps 101`)).toMatchObject({ code: 2 })
 })
 
 it('renders a run that was interrupted with the flag of the hint, and without it', async () => {
@@ -68,20 +68,20 @@ it('renders a run that was interrupted with the flag of the hint, and without it
   const { run, file, preview } = createLines()
   const engine = `images:${server.url}/v1`
   const name = '127.0.0.1/black-forest-labs/FLUX.1-dev'
-  const queued = await run(['run', 'image', '--engine', engine, 'a hen', '--no-wait'])
+  const queued = await run(`run image --engine ${engine} "a hen" --no-wait`)
   const id = queued.stdout.trim()
   expect(queued.stderr).toBe(
     `${id} is queued. Render it with \`rushes wait --local --engine ${engine} ${id}\`.\n`,
   )
   expect(server.count('POST')).toBe(0)
-  expect(await run(['status', id])).toMatchObject({ code: 0, stdout: `${id}\tqueued\t\n`, stderr: '' })
+  expect(await run(`status ${id}`)).toMatchObject({ code: 0, stdout: `${id}\tqueued\t\n`, stderr: '' })
   expect(await run(['wait', '--local', '--engine', engine, id, '-o', file('a.png')])).toMatchObject({
     code: 0,
   })
 
   const interrupts = createInterrupts()
   server.fault('POST', 'hang')
-  const waiting = run(['run', 'image', '--engine', engine, 'a cow', '--json'], { interrupts })
+  const waiting = run(`run image --engine ${engine} "a cow" --json`, { interrupts })
   await until('the server draws', () => server.count('POST') === 2)
   interrupts.interrupt('SIGINT')
   const stopped = await waiting
@@ -143,7 +143,7 @@ it('never runs a command of the same name in another folder', async () => {
     writeFileSync(file(`${name}/word`), name)
   }
   process.chdir(file('one'))
-  const id = (await run(['run', 'image', '--engine', './draw.sh', 'a', '--no-wait'], { env })).stdout.trim()
+  const id = (await run('run image --engine ./draw.sh a --no-wait', { env })).stdout.trim()
   process.chdir(file('two'))
   expect(await run(['wait', id, '-o', file('a.png')], { env })).toMatchObject({ code: 0 })
   expect(readFileSync(file('a.png'), 'latin1').slice(8)).toBe('one')
@@ -167,7 +167,7 @@ it('leaves the document of the user that has the same name as it is, in this com
 it('a hosted model of --engine has no price in the same command and in later ones, so --max-cost refuses it', async () => {
   const { run } = createLines()
   const env = { FAL_KEY: SECRET }
-  const dear = await run(['run', 'image', '--engine', 'fal:acme/draw', 'a fox', '--no-wait'], { env })
+  const dear = await run('run image --engine fal:acme/draw "a fox" --no-wait', { env })
   const id = dear.stdout.trim()
   expect(dear.code).toBe(0)
   for (const where of [
@@ -177,34 +177,27 @@ it('a hosted model of --engine has no price in the same command and in later one
     const refused = await run(['run', 'image', '--local', ...where, 'a', '--max-cost', '0.01'], { env })
     expect([refused.code, refused.stdout]).toEqual([2, ''])
   }
-  expect((await run(['list', '--local'])).stdout.trim().split('\n')).toEqual([expect.stringContaining(id)])
+  expect((await run('list --local')).stdout.trim().split('\n')).toEqual([expect.stringContaining(id)])
 })
 
 test('a server that does not listen ends the command before a run exists, also of the previews', async () => {
   const { run } = createLines()
-  const { code, stderr } = await run([
-    'run',
-    'image',
-    '--local',
-    '--engine',
-    'images:http://127.0.0.1:1/v1',
-    'a',
-  ])
+  const { code, stderr } = await run('run image --local --engine images:http://127.0.0.1:1/v1 a')
   expect(code).toBe(9)
   expect(stderr).toContain('Nothing listens at http://127.0.0.1:1. No run was created.')
-  expect((await run(['list', '--local'])).stdout).toBe('')
+  expect((await run('list --local')).stdout).toBe('')
 })
 
 test('a hosted model has the name that its provider gives it, a prompt alone, and needs its key before a run exists', async () => {
   const { run } = createLines()
   const engine = 'replicate:black-forest-labs/flux-schnell:5599ed30'
-  const plan = await run(['run', 'image', '--engine', engine, 'a fox', '--dry-run'])
+  const plan = await run(`run image --engine ${engine} "a fox" --dry-run`)
   expect(plan).toMatchObject({
     code: 0,
     stdout: '{"model":"black-forest-labs/flux-schnell","input":{"prompt":"a fox"}}\n',
     stderr: 'No estimate: black-forest-labs/flux-schnell has no price.\n',
   })
-  const refused = await run(['run', 'image', '--engine', engine, 'a fox'])
+  const refused = await run(`run image --engine ${engine} "a fox"`)
   expect(refused).toMatchObject({ code: 2 })
   expect(refused.stderr).toContain('needs the environment variable REPLICATE_API_TOKEN, which is not set.')
 })
@@ -291,20 +284,20 @@ it('a cancel ends when the job of the run at its provider is canceled: the servi
   expect(server.canceled).toEqual([])
   // Without the key, nothing is asked, and the run is not given up.
   for (const command of ['cancel', 'wait']) {
-    const keyless = await run([command, '--local', id])
+    const keyless = await run(`${command} --local ${id}`)
     expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('FAL_KEY')])
   }
   // Nor is another run of the same line canceled.
-  const free = (await run(['run', 'image', '--local', 'a hen', '--no-wait'])).stdout.trim()
-  expect((await run(['cancel', '--local', free, id])).code).toBe(2)
-  expect((await run(['status', '--local', free])).stdout).toBe(`${free}\tqueued\t\n`)
+  const free = (await run('run image --local "a hen" --no-wait')).stdout.trim()
+  expect((await run(`cancel --local ${free} ${id}`)).code).toBe(2)
+  expect((await run(`status --local ${free}`)).stdout).toBe(`${free}\tqueued\t\n`)
   // The run carries its model, whatever the setting says now.
   const replaced = { name: 'acme/draw', kind: 'image', engine: { type: 'preview' } }
   writeFileSync(file('models.yaml'), stringify(replaced))
   expect(server.canceled).toEqual([])
-  const canceled = await run(['cancel', '--local', id], { env })
+  const canceled = await run(`cancel --local ${id}`, { env })
   expect(canceled).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
   expect(server.canceled).toEqual(['fal_1'])
-  const shown = JSON.parse((await run(['status', id, '--json'])).stdout)
+  const shown = JSON.parse((await run(`status ${id} --json`)).stdout)
   expect(shown.service.error.code).toBe('canceled')
 })

@@ -3,34 +3,34 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { runCli } from '../support/cli.js'
+import { type CommandLine, runCli } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 it('leaves runs of --no-wait in the queue, also while it renders another one, until a command waits for them', async () => {
   const home = temporaryFolder()
   const engine = createInstantEngine()
-  const run = (...words: readonly string[]) => runCli(words, { home, engine })
-  const { stdout, stderr } = await run('--local', 'run', 'image', 'a fox', '--no-wait', '-n', '3')
+  const run = (line: CommandLine) => runCli(line, { home, engine })
+  const { stdout, stderr } = await run('--local run image "a fox" --no-wait -n 3')
   const ids = stdout.trim().split('\n')
   expect(stderr).toBe('3 runs are queued. Render them with `rushes wait --local --all`.\n')
-  expect(await run('run', 'image', '--local', 'a hen', '-o', join(home, 'hen.png'))).toMatchObject({
+  expect(await run(['run', 'image', '--local', 'a hen', '-o', join(home, 'hen.png')])).toMatchObject({
     code: 0,
   })
   expect(engine.jobs.map(({ input }) => input.prompt)).toEqual(['a hen'])
-  expect((await run('status', ...ids)).stdout).toBe(ids.map((id) => `${id}\tqueued\t\n`).join(''))
+  expect((await run(['status', ...ids])).stdout).toBe(ids.map((id) => `${id}\tqueued\t\n`).join(''))
 
   // The id is enough: the journal knows where it is.
   const [, wanted = ''] = ids
   const path = join(home, 'fox.png')
-  expect(await run('wait', wanted, '-o', path)).toMatchObject({ code: 0, stdout: `${path}\n` })
+  expect(await run(`wait ${wanted} -o ${path}`)).toMatchObject({ code: 0, stdout: `${path}\n` })
   expect(engine.jobs).toHaveLength(2)
   const states = ids.map((id) => (id === wanted ? `${id}\tsucceeded\t${path}\n` : `${id}\tqueued\t\n`))
-  expect((await run('status', ...ids)).stdout).toBe(states.join(''))
+  expect((await run(['status', ...ids])).stdout).toBe(states.join(''))
 
   // Without the download, the file of the service itself.
   rmSync(path)
-  const { files } = JSON.parse((await run('status', wanted, '--json')).stdout)
+  const { files } = JSON.parse((await run(`status ${wanted} --json`)).stdout)
   expect(files).toMatchObject([
     { path: expect.stringMatching(/\/local\/files\//), content_type: 'image/png' },
   ])
@@ -48,19 +48,19 @@ it('works where sockets are forbidden: nothing is listened on, and nothing is co
   try {
     const home = temporaryFolder()
     const engine = createInstantEngine()
-    const run = (...words: readonly string[]) => runCli(words, { home, engine })
+    const run = (line: CommandLine) => runCli(line, { home, engine })
     const [fox, hen] = [join(home, 'fox.png'), join(home, 'hen.png')]
-    const made = await run('run', 'image', '--local', 'a fox', '-o', fox, '--json')
+    const made = await run(['run', 'image', '--local', 'a fox', '-o', fox, '--json'])
     expect(made).toMatchObject({ code: 0, stderr: '' })
     expect(readFileSync(fox)).toEqual(ONE_PIXEL_PNG)
     const { id } = JSON.parse(made.stdout)
-    expect(await run('run', 'image', '--local', 'at night', '-i', `run:${id}`, '-o', hen)).toMatchObject({
+    expect(await run(['run', 'image', '--local', 'at night', '-i', `run:${id}`, '-o', hen])).toMatchObject({
       code: 0,
     })
-    expect(await run('download', id, '-o', join(home, 'again.png'))).toMatchObject({ code: 0 })
-    expect((await run('status', '--last')).stdout).toContain('succeeded')
+    expect(await run(['download', id, '-o', join(home, 'again.png')])).toMatchObject({ code: 0 })
+    expect((await run('status --last')).stdout).toContain('succeeded')
     writeFileSync(join(home, 'shots.yaml'), 'runs: [{ name: owl, kind: image, prompt: an owl }]')
-    expect(await run('batch', '--local', join(home, 'shots.yaml'))).toMatchObject({ code: 0 })
+    expect(await run(['batch', '--local', join(home, 'shots.yaml')])).toMatchObject({ code: 0 })
     expect(readFileSync(join(home, 'owl.png'))).toEqual(ONE_PIXEL_PNG)
     for (const socket of sockets) expect(socket).not.toHaveBeenCalled()
   } finally {

@@ -108,17 +108,14 @@ describe('a command on a dozen runs', () => {
 
   it('names every one if it is `run` and no journal remembers them', async () => {
     let created = 0
-    const { code, stderr } = await runCli(
-      ['run', 'image', 'a fox', '-n', '12', '--timeout', '20s', '--quiet'],
-      {
-        // The state folder would be below a file.
-        env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' },
-        fetch: (request) =>
-          request.method === 'POST'
-            ? scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
-            : running.fetch(request),
-      },
-    )
+    const { code, stderr } = await runCli('run image "a fox" -n 12 --timeout 20s --quiet', {
+      // The state folder would be below a file.
+      env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' },
+      fetch: (request) =>
+        request.method === 'POST'
+          ? scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
+          : running.fetch(request),
+    })
     expect(code).toBe(11)
     expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
   })

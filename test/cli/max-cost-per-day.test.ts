@@ -40,7 +40,7 @@ function withOther(service: CliService, prompt: string): Fetch {
 describe('run', () => {
   it('creates nothing when its estimate would pass the limit together with the last 24 hours', async () => {
     const service = await createLimited()
-    expect((await service.run(['run', 'image', 'x', '-n', '2', '--no-wait'])).code).toBe(0)
+    expect((await service.run('run image x -n 2 --no-wait')).code).toBe(0)
     const { code, stderr } = await service.run(FOX)
     expect({ code, created: creates(service) }).toEqual({ code: 2, created: 2 })
     expect(stderr).toBe(
@@ -73,7 +73,7 @@ describe('run', () => {
     expect(unpriced.stderr).toContain(
       '1 run has no price in USD (acme/x), so maxCostPerDay cannot be checked.',
     )
-    await service.run(['list'])
+    await service.run('list')
     const empty = fillJournal(join(service.home, 'state', 'journal.db'))
     const unwritten = await service.run(FOX)
     expect(unwritten.stderr).toMatch(/^error: Cannot use the journal .* Nothing was sent\./)
@@ -101,7 +101,7 @@ describe('batch', () => {
         manifest,
         JSON.stringify(prompts.map((prompt) => ({ name: prompt.replace(/^a /, ''), kind: 'image', prompt }))),
       )
-    return { service, write, run: (fetch?: Fetch) => service.run(['batch', manifest], fetch && { fetch }) }
+    return { service, write, run: (fetch?: Fetch) => service.run(`batch ${manifest}`, fetch && { fetch }) }
   }
 
   it('creates nothing when its plan would pass the limit', async () => {
@@ -119,7 +119,7 @@ describe('batch', () => {
 
 it('mcp: a session refuses a create beyond it, and counts nothing for it', async () => {
   const service = await createLimited()
-  await service.run(['run', 'image', 'x', '-n', '2', '--no-wait'])
+  await service.run('run image x -n 2 --no-wait')
   const mcp = await openMcp(service)
   const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
   expect(structured.error).toMatchObject({ code: 'usage', message: expect.stringContaining('maxCostPerDay') })
@@ -148,8 +148,8 @@ it('mcp: of two sessions with one request_id at once, both return the run that r
 
 it('config: it is set as an amount', async () => {
   const service = await createCliService()
-  expect((await service.run(['config', 'set', 'maxCostPerDay', '20'])).code).toBe(0)
-  expect((await service.run(['config', 'get', 'maxCostPerDay'])).stdout).toBe('20\n')
-  const { code, stderr } = await service.run(['config', 'set', 'maxCostPerDay', '20 USD'])
+  expect((await service.run('config set maxCostPerDay 20')).code).toBe(0)
+  expect((await service.run('config get maxCostPerDay')).stdout).toBe('20\n')
+  const { code, stderr } = await service.run('config set maxCostPerDay "20 USD"')
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('is not an amount') })
 })

@@ -693,10 +693,10 @@ describe('the end of a session', () => {
       expect(mcp.stderr()).toMatch(
         new RegExp(`${id} is still running\\.\\s+Resume with .rushes wait -o \\S+ ${id}`),
       )
-      const { stdout } = await service.run(['list', '--json'])
+      const { stdout } = await service.run('list --json')
       expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
       engine.finish()
-      expect((await service.run(['wait', id])).code).toBe(0)
+      expect((await service.run(`wait ${id}`)).code).toBe(0)
     },
   )
 

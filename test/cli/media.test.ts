@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createNetwork } from '../../src/host/undici.js'
 import { whenOver } from '../support/after-file.js'
-import { runCli } from '../support/cli.js'
+import { type CommandLine, runCli, wordsOf } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { createFalServer, SECRET } from '../support/model-servers/fal.js'
@@ -59,20 +59,20 @@ async function createPlace() {
     engine: createInstantEngine(),
     env: { FAL_KEY: SECRET },
   }
-  const run = (...argv: readonly string[]) => runCli(argv, options)
-  expect(await run('config', 'set', 'local.models', models)).toMatchObject({ code: 0 })
-  const film = (...argv: readonly string[]) =>
-    run('run', 'image', '--local', '--model', 'acme/film', 'it moves', ...argv)
+  const run = (line: CommandLine) => runCli(line, options)
+  expect(await run(`config set local.models ${models}`)).toMatchObject({ code: 0 })
+  const film = (flags: CommandLine) =>
+    run(['run', 'image', '--local', '--model', 'acme/film', 'it moves', ...wordsOf(flags)])
   return { run, film, file, options, server, sent: () => server.jobs.map(({ input }) => input) }
 }
 
 it('sends each picture and sound as its content, by the name that the provider has for it', async () => {
   const { film, run, file, sent } = await createPlace()
-  const made = await film(
+  const made = await film([
     ...['-i', file('a.png'), '--end-image-url', file('b.png'), '--mask-url', file('mask.png')],
     ...['--style-urls', PUBLIC, '--style-urls', file('b.png'), '--sound', file('song.mp3')],
     ...['--page-url', 'b.png', '-o', file('out.png')],
-  )
+  ])
   expect(made).toMatchObject({ code: 0, stdout: `${file('out.png')}\n` })
   expect(sent()).toEqual([
     {
@@ -85,7 +85,7 @@ it('sends each picture and sound as its content, by the name that the provider h
       page_url: 'b.png',
     },
   ])
-  const shown = await run('show', '--last', '--local', '--json')
+  const shown = await run('show --last --local --json')
   const sha256 = createHash('sha256').update(pictureOf('b')).digest('hex')
   const summary = { sha256, bytes: pictureOf('b').length, content_type: 'image/png' }
   expect(JSON.parse(shown.stdout).input).toMatchObject({
@@ -111,7 +111,7 @@ it.each([
   const { film, file, server } = await createPlace()
   const words = flags.map((word) => (/^\w+\.(png|mp3|txt)$/.test(word) ? file(word) : word))
   const input = words.map((word) => word.replace('"notes.txt"', JSON.stringify(file('notes.txt'))))
-  const { code, stderr } = await film('-i', file('a.png'), ...input)
+  const { code, stderr } = await film(['-i', file('a.png'), ...input])
   const shown = stderr.replaceAll(file('').replace(/\/?$/, '/'), '')
   expect({ code, stderr: shown }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
   expect(server.requests).toEqual([])
@@ -121,11 +121,11 @@ it('takes a data: URL of more than 256 KiB in --input, and standard input for an
   const { film, file, sent, run, options } = await createPlace()
   const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)])
   writeFileSync(file('input.json'), JSON.stringify({ mask_url: dataUrl(large) }))
-  const made = await film('-i', file('a.png'), '--input', `@${file('input.json')}`, '-o', file('out.png'))
+  const made = await film(['-i', file('a.png'), '--input', `@${file('input.json')}`, '-o', file('out.png')])
   expect(made).toMatchObject({ code: 0 })
   // Uploaded, since it is too large for the request.
   expect(sent()[0]?.mask_url).toBe('https://v3.fal.media/uploads/1-mask_url-1.png')
-  expect((await run('show', '--last', '--local')).stdout).not.toContain('base64')
+  expect((await run('show --last --local')).stdout).not.toContain('base64')
   const line = ['run', 'image', '--local', '--model', 'acme/film', 'x', '-i', file('a.png')]
   const piped = (stdin: Buffer | string, ...flags: string[]) =>
     runCli([...line, ...flags, '-o', file('out.png'), '--overwrite'], { ...options, stdin })
@@ -142,10 +142,10 @@ it('takes a data: URL of more than 256 KiB in --input, and standard input for an
 
 it('takes an output of an earlier run in any of them', async () => {
   const { film, file, sent, run } = await createPlace()
-  await film('-i', file('a.png'), '-o', file('one.png'))
-  const { id } = JSON.parse((await run('show', '--last', '--local', '--json')).stdout)
+  await film(['-i', file('a.png'), '-o', file('one.png')])
+  const { id } = JSON.parse((await run('show --last --local --json')).stdout)
   expect(
-    await film('-i', file('a.png'), '--end-image-url', `run:${id}`, '-o', file('two.png')),
+    await film(['-i', file('a.png'), '--end-image-url', `run:${id}`, '-o', file('two.png')]),
   ).toMatchObject({
     code: 0,
   })
@@ -163,7 +163,7 @@ runs:
   - { name: end, prompt: the end, image_urls: [b.png], output: end.png }
 `,
   )
-  const batch = () => run('batch', file('shots.yaml'), '--local', '--json')
+  const batch = () => run(['batch', file('shots.yaml'), '--local', '--json'])
   const first = await batch()
   expect(first).toMatchObject({ code: 0 })
   expect(sent().map(({ prompt }) => prompt)).toEqual(['the start', 'the end', 'it moves'])
@@ -175,7 +175,7 @@ runs:
   expect(await batch()).toMatchObject({ code: 0 })
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
-  expect((await run('batch', file('shots.yaml'), '--local', '--dry-run')).stdout).toMatch(
+  expect((await run(['batch', file('shots.yaml'), '--local', '--dry-run'])).stdout).toMatch(
     /film\.png\tinput changed/,
   )
   expect(await batch()).toMatchObject({ code: 0 })

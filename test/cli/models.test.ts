@@ -8,6 +8,7 @@ import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
 import {
   type CliService,
+  type CommandLine,
   createCliService,
   type RunOptions,
   runCli,
@@ -51,10 +52,9 @@ const listOf = (...models: readonly unknown[]) => scriptedList({ status: 200, bo
 /** Adds documents to a home, and returns a function that runs lines in it. */
 async function homeWith(...documents: readonly unknown[]) {
   const home = temporaryFolder()
-  const run = (argv: readonly string[], options: RunOptions = {}) =>
-    runCli(argv, { home, env: SET, ...options })
+  const run = (line: CommandLine, options: RunOptions = {}) => runCli(line, { home, env: SET, ...options })
   for (const document of documents)
-    expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(document) })).code).toBe(0)
+    expect((await run('models add -', { stdin: JSON.stringify(document) })).code).toBe(0)
   return { home, run }
 }
 
@@ -189,7 +189,7 @@ describe('the list of a service', () => {
     // The kept list is from a time when the model was an image model.
     if (line.includes('video')) {
       const earlier = listOf({ ...CINEMA, kind: 'image' })
-      await run(['models'], { fetch: earlier.fetch })
+      await run('models', { fetch: earlier.fetch })
     }
     for (let again = 0; again < 2; again++)
       expect(await run(line, { fetch, env: SET_STILL })).toMatchObject({ code: 0 })
@@ -203,7 +203,7 @@ describe('the list of a service', () => {
     const rows = 'acme/still-2\timage\t0.5 credits\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
     const env = { ...SET, RUSHES_VIDEO_MODEL: 'acme/cinema-2' }
     for (let count = 0; count < 2; count++)
-      expect((await run(['models', '--refresh'], { env, fetch })).stdout).toBe(
+      expect((await run('models --refresh', { env, fetch })).stdout).toBe(
         `${rows}acme/still-1\timage\t\tbuilt-in\tdefault\n`,
       )
     const silent: Fetch = async () => {
@@ -216,7 +216,7 @@ describe('the list of a service', () => {
         'warning: The service did not send its list of models and prices. This one is from 2026-01-01.\n',
       ],
     ] as const)
-      expect(await run(['models'], { env, fetch: answer })).toMatchObject({
+      expect(await run('models', { env, fetch: answer })).toMatchObject({
         ...{ code: 0, stderr: note, stdout: expect.stringContaining(rows) },
       })
     expect(asked).toHaveLength(3)
@@ -231,11 +231,11 @@ describe('the list of a service', () => {
   ])('that is %s', async (_, answer, code, message) => {
     const { run } = await homeWith()
     const { fetch } = scriptedList(answer)
-    const ran = await run(['models', '--refresh'], { fetch })
+    const ran = await run('models --refresh', { fetch })
     expect(ran.stderr).toMatch(message)
     expect(ran.code).toBe(code)
     // A command that only wants to know it prints what it knows.
-    expect(await run(['models'], { fetch })).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('models', { fetch })).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('with an invalid document costs one warning, and the others are used', async () => {
@@ -275,8 +275,8 @@ describe('the list of a service', () => {
 })
 
 describe('a flag', () => {
-  const errorOf = async (argv: readonly string[], ...documents: readonly unknown[]) => {
-    const { code, stdout, stderr } = await (await homeWith(...documents)).run(argv)
+  const errorOf = async (line: CommandLine, ...documents: readonly unknown[]) => {
+    const { code, stdout, stderr } = await (await homeWith(...documents)).run(line)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     return stderr
   }
@@ -285,7 +285,7 @@ describe('a flag', () => {
   it('of a document is in its help, with what else it takes', async () => {
     const { run } = await homeWith(STILL)
     const wide: RunOptions = { tty: { stdout: true }, columns: 200 }
-    const help = await run(['run', 'image', '--help', '--model', 'acme/still-2'], wide)
+    const help = await run('run image --help --model acme/still-2', wide)
     expect(help.code).toBe(0)
     const lines = help.stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, '  '))
     expect(lines).toEqual(
@@ -303,7 +303,7 @@ describe('a flag', () => {
     )
     expect(help.stdout).not.toContain('--aspect-ratio')
     const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
-    expect((await run(['run', 'image', '--help'], { ...wide, env })).stdout).toBe(help.stdout)
+    expect((await run('run image --help', { ...wide, env })).stdout).toBe(help.stdout)
   })
 
   it.each<[readonly string[], RegExp]>([
@@ -330,19 +330,17 @@ describe('a flag', () => {
   })
 
   it('needs the kind of its document', async () => {
-    expect(await errorOf(['run', 'image', 'x', '--model', 'acme/cinema-2'], CINEMA)).toBe(
+    expect(await errorOf('run image x --model acme/cinema-2', CINEMA)).toBe(
       'error: acme/cinema-2 is a model of kind video.\n  Use `rushes run video --model acme/cinema-2`.\n',
     )
     const { run } = await homeWith(CINEMA)
     const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/cinema-2' }
-    expect((await run(['run', 'image', 'x', '--dry-run'], { env })).stderr).toContain(
+    expect((await run('run image x --dry-run', { env })).stderr).toContain(
       'The image model is set to acme/cinema-2, which is a model of kind video.',
     )
-    expect((await run(['run', 'image', '--help'], { env })).code).toBe(0)
+    expect((await run('run image --help', { env })).code).toBe(0)
     const { fetch } = scriptedList({ status: 404 })
-    expect((await run(['doctor', '--json'], { env, fetch })).stdout).toContain(
-      'which is a model of kind video',
-    )
+    expect((await run('doctor --json', { env, fetch })).stdout).toContain('which is a model of kind video')
   })
 
   it('of a model without a prompt', async () => {
@@ -372,7 +370,7 @@ describe('a flag', () => {
 describe('an added model', () => {
   it('shows its parameters and its price, and can be removed', async () => {
     const { run } = await homeWith(STILL)
-    const { stdout } = await run(['models', 'acme/still-2'])
+    const { stdout } = await run('models acme/still-2')
     expect(stdout.split('\n')).toEqual(
       expect.arrayContaining([
         'acme/still-2\t--prompt\trequired\ttext\tText',
@@ -385,16 +383,16 @@ describe('an added model', () => {
       ]),
     )
     // runCli checks it against the published schemas.
-    const document = JSON.parse((await run(['models', 'acme/still-2', '--json'])).stdout)
+    const document = JSON.parse((await run('models acme/still-2 --json')).stdout)
     expect(document.price).toEqual(STILL.price)
     const { steps, loras, sampler, guidance, transparent } = STILL.input.properties
     expect(document.input.properties).toMatchObject({ steps, loras, sampler, guidance, transparent })
-    expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL) })).stderr).toBe(
+    expect((await run('models add -', { stdin: JSON.stringify(STILL) })).stderr).toBe(
       'Replaced acme/still-2.\n',
     )
-    expect((await run(['models', 'remove', 'acme/still-2'])).stderr).toBe('Removed acme/still-2.\n')
-    expect(await run(['models', 'remove', 'acme/still-2'])).toMatchObject({ code: 2 })
-    expect((await run(['models', 'acme/still-2'])).stderr).toContain('Unknown model "acme/still-2".')
+    expect((await run('models remove acme/still-2')).stderr).toBe('Removed acme/still-2.\n')
+    expect(await run('models remove acme/still-2')).toMatchObject({ code: 2 })
+    expect((await run('models acme/still-2')).stderr).toContain('Unknown model "acme/still-2".')
   })
 
   it('needs a correct document: each mistake is named with its place', async () => {
@@ -404,7 +402,7 @@ describe('an added model', () => {
       file,
       'name: still\nkind: image\nengine: { type: nosuch }\ninput:\n  steps: { type: integer, minimum: x }\n',
     )
-    const { code, stderr } = await run(['models', 'add', file])
+    const { code, stderr } = await run(`models add ${file}`)
     expect(code).toBe(2)
     expect(stderr).toContain(
       `${file} has 1 problem; nothing was added.\n  ${file}: name must be a model name`,
@@ -413,14 +411,14 @@ describe('an added model', () => {
       file,
       'name: a/still\nkind: image\ninput:\n  steps: { type: integer, minimum: x }\n  n: 7\n',
     )
-    expect((await run(['models', 'add', file])).stderr).toMatch(
+    expect((await run(`models add ${file}`)).stderr).toMatch(
       /still-2\.yaml: input\.steps: minimum must be a number\n.*still-2\.yaml: input: n must be a map/,
     )
     writeFileSync(file, 'name: a/still\nkind: image\nprize: { run: 1 }\n')
-    expect((await run(['models', 'add', file])).stderr).toContain(
+    expect((await run(`models add ${file}`)).stderr).toContain(
       'still-2.yaml: "prize" is not a key of a model. Did you mean "price"?',
     )
-    expect((await run(['models', 'add', 'nosuch.yaml'])).stderr).toContain('nosuch.yaml: no such file')
+    expect((await run('models add nosuch.yaml')).stderr).toContain('nosuch.yaml: no such file')
   })
 })
 
@@ -432,23 +430,21 @@ describe('the models of --local', () => {
       file,
       `{name: acme/flux, kind: image, engine: {type: preview}, input: {seed: {type: integer}}}`,
     )
-    expect((await run(['config', 'set', 'local', 'on'])).code).toBe(0)
-    expect((await run(['config', 'set', 'local.models', file])).code).toBe(0)
-    expect((await run(['config', 'list'])).stdout).toBe(`local=on\nlocal.models=${file}\n`)
+    expect((await run('config set local on')).code).toBe(0)
+    expect((await run(`config set local.models ${file}`)).code).toBe(0)
+    expect((await run('config list')).stdout).toBe(`local=on\nlocal.models=${file}\n`)
     const env = {}
-    expect(
-      JSON.parse((await run(['run', 'image', 'x', '--seed', '7', '--dry-run'], { env })).stdout),
-    ).toEqual({
+    expect(JSON.parse((await run('run image x --seed 7 --dry-run', { env })).stdout)).toEqual({
       model: 'acme/flux',
       input: { prompt: 'x', seed: 7 },
     })
-    expect((await run(['models'], { env })).stdout).toBe(
+    expect((await run('models', { env })).stdout).toBe(
       'acme/flux\timage\t0 credits\tlocal\tdefault\nrushes/preview-video\tvideo\t0 credits\tlocal\tdefault\n',
     )
-    expect((await run(['config', 'unset', 'local'])).code).toBe(0)
-    expect((await run(['config', 'list'])).stdout).toBe(`local.models=${file}\n`)
-    expect((await run(['config', 'unset', 'local.models'])).code).toBe(0)
-    expect((await run(['config', 'list'])).stdout).toBe('')
+    expect((await run('config unset local')).code).toBe(0)
+    expect((await run('config list')).stdout).toBe(`local.models=${file}\n`)
+    expect((await run('config unset local.models')).code).toBe(0)
+    expect((await run('config list')).stdout).toBe('')
   })
 
   const fal = (more = '') =>
@@ -457,10 +453,10 @@ describe('the models of --local', () => {
   it('cost nothing by default, unless a document makes a paid model the default', async () => {
     const { run, home } = await homeWith()
     const file = join(home, 'models.yaml')
-    await run(['config', 'set', 'local.models', file])
+    await run(`config set local.models ${file}`)
     const modelOf = async (...documents: readonly string[]) => {
       writeFileSync(file, documents.join('\n---\n'))
-      const { stdout } = await run(['run', 'image', 'x', '--local', '--dry-run'])
+      const { stdout } = await run('run image x --local --dry-run')
       return JSON.parse(stdout).model
     }
     const free = '{name: acme/flux, kind: image, engine: {type: preview}}'
@@ -488,13 +484,13 @@ describe('login', () => {
       'The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.',
       "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
     ])
-    expect((await service.run(['models'], { env: NO_MODELS, fetch: service.fetch })).stdout).toContain(
+    expect((await service.run('models', { env: NO_MODELS, fetch: service.fetch })).stdout).toContain(
       'acme/still-2\timage\t1–2 credits\tservice\tdefault\n',
     )
     // The next login has nothing to say, also after a choice of the user.
-    await service.run(['config', 'set', 'models.image', 'acme/still-1'])
+    await service.run('config set models.image acme/still-1')
     expect((await logIn(service)).stderr.split('\n')).toHaveLength(4)
-    const examined = await service.run(['doctor', '--json'], {
+    const examined = await service.run('doctor --json', {
       env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
       fetch: service.fetch,
     })
@@ -504,9 +500,9 @@ describe('login', () => {
   it('says which key commands use, and names no run in an error', async () => {
     const service = await createCliService()
     const env = { ...NO_MODELS, RUSHES_API_KEY: 'rk_other' }
-    const { stderr } = await service.run(['login'], { env, stdin: `${service.apiKey}\n` })
+    const { stderr } = await service.run('login', { env, stdin: `${service.apiKey}\n` })
     expect(stderr).toContain('RUSHES_API_KEY is set: commands use that API key instead.\n')
-    const refused = await service.run(['login'], { env: NO_MODELS, stdin: 'rk_wrong\n' })
+    const refused = await service.run('login', { env: NO_MODELS, stdin: 'rk_wrong\n' })
     expect(refused.stderr).toMatch(/\nerror: The service answered 401: .* The API key was not stored\.\n/)
   })
 
@@ -520,6 +516,6 @@ describe('login', () => {
       hasList || !request.url.pathname.endsWith(MODELS_PATH) ? service.fetch(request) : none.fetch(request),
     )
     expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines })
-    expect((await service.run(['config', 'list'], { env: NO_MODELS })).stdout).toBe('')
+    expect((await service.run('config list', { env: NO_MODELS })).stdout).toBe('')
   })
 })

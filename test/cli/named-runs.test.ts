@@ -37,7 +37,7 @@ describe('the beginning of an id', () => {
 
   it('is exit 2 with the matches if several runs begin so', async () => {
     for (const command of ['status', 'show'])
-      expect(await runCli([command, 'run_abc'], { home, env: SET })).toMatchObject({
+      expect(await runCli(`${command} run_abc`, { home, env: SET })).toMatchObject({
         code: 2,
         stderr:
           'error: 2 runs of the journal begin with run_abc: run_abc2, run_abc1.\n' +
@@ -46,7 +46,7 @@ describe('the beginning of an id', () => {
   })
 
   it('is worth less than a whole id', async () => {
-    expect((await runCli(['show', 'run_x'], { home })).stdout).toMatch(/^run\trun_x\n/)
+    expect((await runCli('show run_x', { home })).stdout).toMatch(/^run\trun_x\n/)
   })
 
   it('names no run where it may be the id of another one, as of a service that counts', async () => {
@@ -55,9 +55,9 @@ describe('the beginning of an id', () => {
       for (const id of ids) addRow(counted, { id })
       const { fetch, asked } = createEchoService()
       const other = ids[0]?.slice(0, -1) ?? ''
-      expect((await runCli(['cancel', other], { home: counted, env: SET, fetch })).code).toBe(0)
+      expect((await runCli(`cancel ${other}`, { home: counted, env: SET, fetch })).code).toBe(0)
       expect(asked).toEqual([other])
-      const forget = await runCli(['forget', other, '--yes'], { home: counted })
+      const forget = await runCli(`forget ${other} --yes`, { home: counted })
       expect(forget).toMatchObject({ code: 2, stderr: expect.stringContaining('is not in the journal') })
     }
   })
@@ -65,14 +65,14 @@ describe('the beginning of an id', () => {
   it('has at least four characters', async () => {
     const other = temporaryFolder()
     addRow(other, { id: 'abcdef' })
-    expect((await runCli(['show', 'abc'], { home: other })).stderr).toContain('abc is not in the journal')
-    expect((await runCli(['show', 'abcd'], { home: other })).stdout).toMatch(/^run\tabcdef\n/)
+    expect((await runCli('show abc', { home: other })).stderr).toContain('abc is not in the journal')
+    expect((await runCli('show abcd', { home: other })).stdout).toMatch(/^run\tabcdef\n/)
   })
 
   it('counts for ids on standard input, and an id that the journal does not know is asked of the service', async () => {
     const { fetch, asked } = createEchoService()
     const options = { home, env: SET, fetch, stdin: 'run_xy\nrun_new\nrun_xyz\n' }
-    expect((await runCli(['status', '-'], options)).stdout).toBe('run_xyz\tcanceled\t\nrun_new\tcanceled\t\n')
+    expect((await runCli('status -', options)).stdout).toBe('run_xyz\tcanceled\t\nrun_new\tcanceled\t\n')
     expect(asked).toEqual(['run_xyz', 'run_new'])
   })
 })
@@ -81,7 +81,7 @@ describe('status', () => {
   it('shows the files of a run that are on the disk: on a terminal, and as JSON', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')
-    await service.run(['run', 'image', 'a fox', '-o', path])
+    await service.run(`run image "a fox" -o ${path}`)
     const line = ['status', '--last']
     expect((await service.run(line, { tty: { stdout: true } })).stdout).toMatch(
       /^run_\w+ {2}succeeded {2}\/.*fox\.png\n$/,
@@ -98,19 +98,19 @@ describe('a file', () => {
     const service = await createCliService()
     const folder = temporaryFolder()
     const path = join(folder, 'fox.png')
-    await service.run(['run', 'image', 'a hen', '-o', path])
-    await service.run(['run', 'image', 'a fox', '-o', path, '--overwrite'])
+    await service.run(`run image "a hen" -o ${path}`)
+    await service.run(`run image "a fox" -o ${path} --overwrite`)
     const [{ id = '' } = {}] = rowsOf(service.home)
     const shown = await service.run(['show', relative('.', path)])
     expect(shown.stdout).toMatch(new RegExp(`^run\t${id}\n`))
     rmSync(path)
     mkdirSync(path)
-    expect((await service.run(['status', path])).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+    expect((await service.run(`status ${path}`)).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
     rmSync(path, { recursive: true })
     const first = rowsOf(service.home)[1]?.id ?? ''
     await service.clock.advance(1_000)
-    await service.run(['download', first, '-o', path])
-    expect((await service.run(['show', path])).stdout).toMatch(new RegExp(`^run\t${first}\n`))
+    await service.run(`download ${first} -o ${path}`)
+    expect((await service.run(`show ${path}`)).stdout).toMatch(new RegExp(`^run\t${first}\n`))
   })
 
   it('never names the run that has the same id at the current service', async () => {
@@ -122,7 +122,7 @@ describe('a file', () => {
     addRow(home, { id: '7' })
     const { fetch, asked } = createEchoService()
     for (const command of ['cancel', 'download']) {
-      const { code, stderr } = await runCli([command, file], { home, env: SET, fetch })
+      const { code, stderr } = await runCli(`${command} ${file}`, { home, env: SET, fetch })
       expect({ code, stderr }).toMatchObject({
         code: 2,
         stderr: expect.stringContaining(`7 was created at ${far}`),

@@ -24,12 +24,12 @@ describe('open', () => {
     const opened = await service.run(['open', fox ?? ''])
     expect(opened).toMatchObject({ code: 0, stderr: '', opened: paths('fox') })
     expect(opened.stdout).toBe([...paths('fox'), ''].join('\n'))
-    expect(await service.run(['open', '--last'])).toMatchObject({ code: 0, opened: paths('hen') })
-    const json = await service.run(['open', '--last', '--json'])
+    expect(await service.run('open --last')).toMatchObject({ code: 0, opened: paths('hen') })
+    const json = await service.run('open --last --json')
     expect(json.stdout.split('\n')[0]).toBe(JSON.stringify({ id: hen, opened: paths('hen')[0] }))
 
     rmSync(paths('hen')[0] ?? '')
-    expect(await service.run(['open', '--last'])).toMatchObject({
+    expect(await service.run('open --last')).toMatchObject({
       code: 0,
       opened: paths('hen').slice(1),
       stderr: `warning: ${hen}: 1 file moved, changed or deleted.\n`,
@@ -47,7 +47,7 @@ describe('open', () => {
     const options = { home, engine: createFamilyEngine() }
     await runCli(['run', 'image', 'a fox', '--local', '-o', join(home, 'fox.png')], options)
     rmSync(join(home, 'fox.png'))
-    const { code, opened } = await runCli(['open', '--last', '--local'], { home })
+    const { code, opened } = await runCli('open --last --local', { home })
     expect(code).toBe(0)
     expect(opened).toEqual([expect.stringContaining(join(home, 'state'))])
   })
@@ -66,7 +66,7 @@ describe('open', () => {
     })
     const [{ key = '' } = {}] = rowsOf(home)
     const env = { RUSHES_BASE_URL: ADDRESS }
-    const open = (...words: string[]) => runCli(['open', ...words], { home, env })
+    const open = (words = '') => runCli(`open ${words}`, { home, env })
     expect(await open('going_1')).toMatchObject({
       code: 11,
       stderr: expect.stringContaining('Download it with `rushes wait -d going_1`.'),
@@ -81,7 +81,7 @@ describe('open', () => {
     })
     expect((await open('nosuch')).code).toBe(2)
     expect((await open()).stderr).toContain('Missing run ids.')
-    expect((await open('going_1', '--last')).code).toBe(2)
+    expect((await open('going_1 --last')).code).toBe(2)
   })
 
   it('opens no file that the system may run, and nothing after an interrupt', async () => {
@@ -102,27 +102,27 @@ describe('open', () => {
       ['run_1', '.desktop', paths.slice(0, 1)],
       ['run_2', '.EXE', []],
     ] as const) {
-      const { code, opened, stderr } = await runCli(['open', id], { home })
+      const { code, opened, stderr } = await runCli(`open ${id}`, { home })
       expect({ code, opened }).toEqual({ code: 2, opened: files })
       expect(stderr).toContain(`: the system may run a ${kind} file as a program.`)
     }
     for (const path of paths.slice(0, 2)) rmSync(path)
-    expect((await runCli(['open', 'run_1'], { home })).opened).toEqual([])
+    expect((await runCli('open run_1', { home })).opened).toEqual([])
 
     const interrupts = createInterrupts()
     const openResult = async () => interrupts.interrupt('SIGINT')
-    const stopped = await runCli(['open', 'run_3'], { home, openResult, interrupts })
+    const stopped = await runCli('open run_3', { home, openResult, interrupts })
     expect(stopped).toMatchObject({ code: 130, opened: [paths[3]] })
   })
 
   it('fails if the opener fails', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')
-    await service.run(['run', 'image', 'a fox', '-o', path])
+    await service.run(`run image "a fox" -o ${path}`)
     const openResult = async () => {
       throw new Error('xdg-open is not installed')
     }
-    const { code, stdout, stderr } = await service.run(['open', '--last'], { openResult })
+    const { code, stdout, stderr } = await service.run('open --last', { openResult })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toBe(`error: Could not open ${path}: xdg-open is not installed.\n`)
   })

@@ -43,7 +43,7 @@ it('a run that the service accepted and then does not know may be paid for', asy
       ? responseOf({ status: 201, body: { id: 'r1' } })
       : responseOf({ status: 404, body: { error: { code: 'run_not_found', message: 'No such run.' } } })
   const home = temporaryFolder()
-  const { code, stderr } = await runCli(['run', 'image', 'a fox'], { home, env: SET, fetch })
+  const { code, stderr } = await runCli('run image "a fox"', { home, env: SET, fetch })
   expect(code).toBe(6)
   expect(stderr).toMatch(/r1: .*The service accepted this run before, and it may be paid for\./)
   expect(stderr).toContain('Check the runs of your account before you create it again.')
@@ -54,7 +54,7 @@ describe('a status response with the id of another run', () => {
     const [home, folder] = [temporaryFolder(), temporaryFolder()]
     const { fetch, seen } = createOddService(['r1'], ['r2'])
     const file = join(folder, 'fox.png')
-    const { code, stdout, stderr } = await runCli(['run', 'image', 'a fox', '-o', file], {
+    const { code, stdout, stderr } = await runCli(`run image "a fox" -o ${file}`, {
       home,
       env: SET,
       fetch,
@@ -70,7 +70,7 @@ describe('a status response with the id of another run', () => {
     const folder = temporaryFolder()
     const { fetch } = createOddService(['r1'], ['r2', 'r1'])
     const file = join(folder, 'fox.png')
-    const { code } = await runCli(['run', 'image', 'a fox', '-o', file], { env: SET, fetch })
+    const { code } = await runCli(`run image "a fox" -o ${file}`, { env: SET, fetch })
     expect(code).toBe(0)
     expect(readFileSync(file)).toEqual(PICTURE('/out/r1'))
   })
@@ -122,7 +122,7 @@ describe('one id for several creates', () => {
     expect([code, family.pictures(), Object.keys(family.lock())]).toEqual([13, ['a.png'], ['a']])
     expect(stderr).toContain('gave it the id of another create of this command (r1)')
     const { creates } = seen
-    expect((await family.run(['--only', 'a', '--only', 'b'], { fetch })).code).toBe(13)
+    expect((await family.run('--only a --only b', { fetch })).code).toBe(13)
     expect([seen.creates, family.pictures()]).toEqual([creates, ['a.png']])
   })
 })

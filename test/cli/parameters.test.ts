@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { writeJson } from '../../src/protocol/json.js'
 import type { ModelDocument, ParameterSchema } from '../../src/protocol/models.js'
 import { builtInSchema, valueOfText } from '../../src/protocol/parameters.js'
-import { createCliService, runCli, SET } from '../support/cli.js'
+import { type CommandLine, createCliService, runCli, SET, wordsOf } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDED = {
@@ -24,7 +24,7 @@ const ENV = { ...SET, RUSHES_IMAGE_MODEL: 'acme/image' }
 let home = ''
 beforeAll(async () => {
   home = temporaryFolder()
-  const { code } = await runCli(['models', 'add', '-'], { home, stdin: JSON.stringify(documentOf(ADDED)) })
+  const { code } = await runCli('models add -', { home, stdin: JSON.stringify(documentOf(ADDED)) })
   expect(code).toBe(0)
 })
 
@@ -32,14 +32,14 @@ const GIVEN = { seed: 7, guidance: 0.75, transparent: true, steps: 8, avoid: '20
 const FLAGS = ['--seed', '7', '--guidance', '0.75', '--transparent', '--steps', '8', '--avoid', '2024']
 const IMAGE = ['run', 'image', 'a fox', '--dry-run']
 
-const inputOf = async (words: readonly string[]) => {
-  const { code, stdout, stderr } = await runCli([...words, '-q'], { env: ENV, home })
+const inputOf = async (line: CommandLine) => {
+  const { code, stdout, stderr } = await runCli([...wordsOf(line), '-q'], { env: ENV, home })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return JSON.parse(stdout).input
 }
 
-const errorOf = async (words: readonly string[]) => {
-  const { code, stdout, stderr } = await runCli(words, { env: ENV, home })
+const errorOf = async (line: CommandLine) => {
+  const { code, stdout, stderr } = await runCli(line, { env: ENV, home })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   return stderr.split('\n')[0]
 }
@@ -125,7 +125,7 @@ describe('an integer of 64 bits', () => {
     ['--input', ['--input', `{"seed": ${SEED}}`]],
   ])('keeps its digits from %s to the service and back', async (_, words) => {
     const service = await createCliService({ models: [{ document: WIDE }] })
-    const added = await runCli(['models', 'add', '-'], { home: service.home, stdin: writeJson(WIDE) })
+    const added = await runCli('models add -', { home: service.home, stdin: writeJson(WIDE) })
     expect(added.code).toBe(0)
     const run = (...more: readonly string[]) =>
       service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
@@ -136,15 +136,15 @@ describe('an integer of 64 bits', () => {
       Buffer.from(service.requests.find(({ method }) => method === 'POST')?.body ?? '').toString(),
     ).toContain(`"seed":${SEED}`)
     expect(stdout).toContain(`"seed":${SEED}`)
-    expect((await service.run(['show', '--last'])).stdout).toContain(`seed\t${SEED}\n`)
+    expect((await service.run('show --last')).stdout).toContain(`seed\t${SEED}\n`)
     const beyond = await run('--seed', '18446744073709551616')
     expect(beyond).toMatchObject({ code: 2, stdout: '' })
     expect((await run('--seed=-1')).stderr).toContain(
       '--seed must be a whole number from 0 to 18446744073709551615, not -1.',
     )
-    const models = await service.run(['models', 'acme/image'])
+    const models = await service.run('models acme/image')
     expect(models.stdout).toContain('18446744073709551615')
-    const page = await service.run(['models', 'acme/image', '--json'])
+    const page = await service.run('models acme/image --json')
     expect(page.stdout).toContain('"maximum":18446744073709551615')
   })
 })

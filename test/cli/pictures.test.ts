@@ -41,7 +41,7 @@ const HALF_BLOCKS = /\u001b\[38;2;255;128;0;48;2;255;128;0m▀+\u001b\[0m\n/
 describe('run --show', () => {
   it('draws the result without keeping it, and asks the terminal nothing', async () => {
     const service = await serviceWith()
-    const { code, stdout, stderr } = await service.run(['run', 'image', 'fox', '--show'], on(KITTY))
+    const { code, stdout, stderr } = await service.run('run image fox --show', on(KITTY))
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^http:\S+\n$/) })
     expect(stderr).not.toMatch(/\u001b\[(?:>q|c|\d+t)|\u001b_G[^;]*a=q/)
     const [, base64 = ''] = /\u001b_Ga=T,f=100,q=2,m=0;([^\u001b]+)\u001b\\\n/.exec(stderr) ?? []
@@ -68,7 +68,7 @@ describe('run --show', () => {
 
   it('cannot be used with --no-wait', async () => {
     const service = await serviceWith()
-    const { code, stderr } = await service.run(['run', 'image', 'fox', '--no-wait', '--show'])
+    const { code, stderr } = await service.run('run image fox --no-wait --show')
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--show') })
     expect(service.requests).toEqual([])
   })
@@ -103,7 +103,7 @@ describe('no picture', () => {
     const service = await serviceWith()
     const shown = async (fetch: Fetch | undefined, bytes?: Uint8Array) => {
       const at = bytes === undefined ? service : await serviceWith(bytes)
-      const { code, stderr } = await at.run(['run', 'image', 'fox', '--show'], {
+      const { code, stderr } = await at.run('run image fox --show', {
         ...on(PLAIN),
         ...(fetch && { fetch }),
       })
@@ -124,7 +124,7 @@ describe('no picture', () => {
 
   it('of a video without ffmpeg', async () => {
     const service = await serviceWith(await tinyVideo(2), ['film.mp4'], 'video/mp4')
-    const { code, stderr } = await service.run(['run', 'video', 'fox', '--show'], on(PLAIN))
+    const { code, stderr } = await service.run('run video fox --show', on(PLAIN))
     expect(code).toBe(0)
     expect(stderr).toContain('The result is not drawn: its first frame needs ffmpeg on PATH.')
   })
@@ -134,15 +134,15 @@ describe('RUSHES_SHOW and the setting', () => {
   it('auto draws finished runs, off does not, and another value is refused', async () => {
     const service = await serviceWith()
     const shown = async (value: string) =>
-      (await service.run(['run', 'image', 'fox'], on(PLAIN, { RUSHES_SHOW: value }))).stderr
+      (await service.run('run image fox', on(PLAIN, { RUSHES_SHOW: value }))).stderr
     expect(await shown('auto')).toMatch(HALF_BLOCKS)
     expect(await shown('off')).not.toContain('▀')
     expect(await shown('kitty')).toContain('\u001b_Ga=T')
     expect(await shown('always')).toContain('RUSHES_SHOW: "always" is not a valid value.')
-    await service.run(['config', 'set', 'show', 'auto'])
+    await service.run('config set show auto')
     expect(await shown('')).toMatch(HALF_BLOCKS)
     const id = rowsOf(service.home)[0]?.id ?? ''
-    expect((await service.run(['wait', id], on(PLAIN))).stderr).toMatch(HALF_BLOCKS)
+    expect((await service.run(`wait ${id}`, on(PLAIN))).stderr).toMatch(HALF_BLOCKS)
   })
 })
 
@@ -150,19 +150,19 @@ describe('show --show', () => {
   it('draws the file on disk, sends nothing, and says how to get one that is gone', async () => {
     const service = await serviceWith()
     const path = join(temporaryFolder(), 'fox.png')
-    await service.run(['run', 'image', 'fox', '-o', path])
+    await service.run(`run image fox -o ${path}`)
     service.requests.length = 0
-    const there = await service.run(['show', '--last', '--show'], on(PLAIN))
+    const there = await service.run('show --last --show', on(PLAIN))
     expect(there.stderr).toMatch(HALF_BLOCKS)
     expect(there.stderr).not.toContain('Download')
     rmSync(path)
-    const gone = await service.run(['show', '--last', '--show'], on(PLAIN))
+    const gone = await service.run('show --last --show', on(PLAIN))
     const id = rowsOf(service.home)[0]?.id ?? ''
     expect(gone.stderr).toBe(
       `Not every result of this run is on this machine. Download it with \`rushes download ${id} --show\`.\n`,
     )
     expect(service.requests).toEqual([])
-    const again = await service.run(['download', id, '-o', path, '--show'], on(PLAIN))
+    const again = await service.run(`download ${id} -o ${path} --show`, on(PLAIN))
     expect({ stdout: again.stdout, stderr: again.stderr }).toEqual({
       stdout: `${path}\n`,
       stderr: expect.stringMatching(HALF_BLOCKS),
@@ -172,6 +172,6 @@ describe('show --show', () => {
 
 it('keeps --show in the command that resumes', async () => {
   const service = await createCliService({ engine: createCommandedEngine() })
-  const { stderr } = await service.run(['run', 'image', 'fox', '--show', '--timeout', '1ms'], on(PLAIN))
+  const { stderr } = await service.run('run image fox --show --timeout 1ms', on(PLAIN))
   expect(stderr).toMatch(/rushes wait --show run_\w+/)
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Prices, readPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { type CommandLine, createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const PRICES = {
@@ -31,9 +31,8 @@ const profilesIn = (home: string) =>
 /** Runs lines in a home with this profile, and with STILL_2. */
 async function placeWith(profile: object = {}) {
   const home = homeWith({ default: profile })
-  const run = (argv: readonly string[], options: RunOptions = {}) =>
-    runCli(argv, { home, env: SET, ...options })
-  expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL_2) })).code).toBe(0)
+  const run = (line: CommandLine, options: RunOptions = {}) => runCli(line, { home, env: SET, ...options })
+  expect((await run('models add -', { stdin: JSON.stringify(STILL_2) })).code).toBe(0)
   return { home, run }
 }
 const firstLine = (text: string) => text.split('\n')[0] ?? ''
@@ -43,16 +42,16 @@ describe('the setting prices', () => {
 
   it('can be set as an object, shown and removed', async () => {
     const home = temporaryFolder()
-    const run = (...argv: string[]) => runCli(argv, { home })
-    expect((await run('config', 'set', 'prices', JSON.stringify(PRICES))).code).toBe(0)
+    const run = (line: CommandLine) => runCli(line, { home })
+    expect((await run(['config', 'set', 'prices', JSON.stringify(PRICES)])).code).toBe(0)
     expect(profilesIn(home).default.prices).toEqual(PRICES)
     const text = JSON.stringify(PRICES)
-    expect((await run(...get)).stdout).toBe(`${text}\n`)
-    expect(JSON.parse((await run(...get, '--json')).stdout)).toEqual(PRICES)
-    expect((await run('config', 'list')).stdout).toBe(`prices=${text}\n`)
-    expect(JSON.parse((await run('config', 'list', '--json')).stdout)).toEqual({ prices: PRICES })
-    expect((await run('config', 'unset', 'prices')).code).toBe(0)
-    expect((await run(...get)).code).toBe(2)
+    expect((await run(get)).stdout).toBe(`${text}\n`)
+    expect(JSON.parse((await run([...get, '--json'])).stdout)).toEqual(PRICES)
+    expect((await run('config list')).stdout).toBe(`prices=${text}\n`)
+    expect(JSON.parse((await run('config list --json')).stdout)).toEqual({ prices: PRICES })
+    expect((await run('config unset prices')).code).toBe(0)
+    expect((await run(get)).code).toBe(2)
   })
 
   it.each<[string, string]>([
@@ -158,13 +157,13 @@ describe('a price', () => {
 describe('rushes models', () => {
   it('shows the price, its currency and its source', async () => {
     const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
-    const { stdout } = await run(['models'])
+    const { stdout } = await run('models')
     expect(stdout).toBe(
       'acme/still-2\timage\t3–6 credits\tadded\t\n' +
         'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
         'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
     )
-    const { models } = JSON.parse((await run(['models', '--json'])).stdout)
+    const { models } = JSON.parse((await run('models --json')).stdout)
     const shown = (models as Record<string, unknown>[]).map((each) => [
       each.name,
       each.price,
@@ -182,16 +181,16 @@ describe('rushes models', () => {
     const { run } = await placeWith({
       prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
     })
-    expect((await run(['models', 'acme/still-2'])).stdout).toContain(
+    expect((await run('models acme/still-2')).stdout).toContain(
       'acme/still-2\tprice\t\t0.5–1 credits (config)\thd true: ×2\n',
     )
-    const { stdout } = await run(['models', 'acme/still-2', '--json'])
+    const { stdout } = await run('models acme/still-2 --json')
     expect(JSON.parse(stdout)).toMatchObject({
       price: { run: 0.5, factors: { hd: { true: 2 } } },
       ...{ price_source: 'config', currency: 'credits' },
     })
-    expect((await run(['models', 'add', '-'], { stdin: stdout })).code).toBe(0)
-    const unknown = JSON.parse((await run(['models', 'acme/cinema-1', '--json'])).stdout)
+    expect((await run('models add -', { stdin: stdout })).code).toBe(0)
+    const unknown = JSON.parse((await run('models acme/cinema-1 --json')).stdout)
     expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
   })
 })
@@ -238,7 +237,7 @@ describe('--dry-run', () => {
 
   it('warns once of a price that is not valid, and does not use the one of the document', async () => {
     const { home, run } = await placeWith({ prices: { 'acme/still-2': { run: '1' } } })
-    const { code, stderr } = await run(['run', 'image', 'x', '--model', 'acme/still-2', '--dry-run'])
+    const { code, stderr } = await run('run image x --model acme/still-2 --dry-run')
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr:
@@ -313,7 +312,7 @@ describe('--max-cost', () => {
 
 describe('what a run records', () => {
   const rows = async ({ run }: Pick<Awaited<ReturnType<typeof createCliService>>, 'run'>) =>
-    (await run(['list', '--json'])).stdout
+    (await run('list --json')).stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
@@ -329,8 +328,8 @@ describe('what a run records', () => {
       Buffer.concat(service.requests.map(({ body }) => Buffer.from(body ?? []))).toString(),
     ).not.toContain('spring')
     const priced = await createCliService({ hasList: true })
-    await priced.run(['models'])
-    expect((await priced.run(['run', 'image', 'a fox', '--quality', 'high'])).code).toBe(0)
+    await priced.run('models')
+    expect((await priced.run('run image "a fox" --quality high')).code).toBe(0)
     expect((await rows(priced))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
   })
 })

@@ -36,7 +36,7 @@ describe('what the service says of a render', () => {
         },
       },
     })
-    const { stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '90s'])
+    const { stderr } = await service.run('run image "a fox" --timeout 90s')
     expect(stderr).toMatch(/still waiting for 1 of 1 run \(processing, 3 before it, 1 min 0\d s\)/)
     expect(stderr.match(/before it/g)).toHaveLength(1)
   })
@@ -46,7 +46,7 @@ describe('a service that does not answer about a run', () => {
   /** The status requests with these numbers get a 500. */
   const failing = async (numbers: readonly number[], ...words: string[]) => {
     const service = await createCliService()
-    const { stdout } = await service.run(['run', 'image', 'a fox', '--no-wait'])
+    const { stdout } = await service.run('run image "a fox" --no-wait')
     let polls = 0
     const fetch: Fetch = (request) =>
       numbers.includes(++polls) ? scripted({ status: 500 }).fetch(request) : service.counting(request)

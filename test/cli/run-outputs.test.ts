@@ -28,9 +28,7 @@ async function createRun(outputs = 1) {
 describe('an output of an earlier run as a reference', () => {
   it('sends the downloaded file when its link is dead', async () => {
     const { service, run, withDeadLinks: fetch } = await createRun()
-    expect(
-      (await service.run(['run', 'image', 'a hen', '-i', `run:${run.id}`, '--no-wait'], { fetch })).code,
-    ).toBe(0)
+    expect((await service.run(`run image "a hen" -i run:${run.id} --no-wait`, { fetch })).code).toBe(0)
     expect(imagesSentFor(service, 'a hen')).toEqual([DATA_URL])
   })
 
@@ -49,7 +47,7 @@ describe('an output of an earlier run as a reference', () => {
 
   it('fails, and creates nothing, when it is nowhere', async () => {
     const service = await createCliService()
-    const id = (await service.run(['run', 'image', 'a fox', '--json'])).stdout
+    const id = (await service.run('run image "a fox" --json')).stdout
     const name = `run:${JSON.parse(id).id}`
     service.requests.length = 0
     const fetch: Fetch = (request) =>

@@ -14,7 +14,7 @@ const FILE = join(ROOT, 'package.json')
 describe('run against the service', () => {
   it('prints one URL a line and says on standard error how it went', async () => {
     const service = await createCliService()
-    const { code, stdout, stderr, opened } = await service.run(['run', 'image', 'a', 'red', 'fox'])
+    const { code, stdout, stderr, opened } = await service.run('run image a red fox')
     expect({ code, opened }).toEqual({ code: 0, opened: [] })
     expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1\/outputs\/\S+\n$/)
     expect(stderr).toMatch(/^(run_\w+: \w+ \(\d+ s\)\n)+$/)
@@ -52,9 +52,9 @@ describe('run against the service', () => {
 
   it('prints ids at once with --no-wait, and wait picks them up from standard input', async () => {
     const service = await createCliService()
-    const created = await service.run(['run', 'image', 'fox', '-n', '3', '--no-wait'])
+    const created = await service.run('run image fox -n 3 --no-wait')
     expect(created.stdout).toMatch(/^(run_\w+\n){3}$/)
-    const waited = await service.run(['wait', '-', '--json'], { stdin: created.stdout })
+    const waited = await service.run('wait - --json', { stdin: created.stdout })
     expect(waited.code).toBe(0)
     const ids = [...waited.stdout.matchAll(/^\{"id":"(\w+)"/gm)].map(([, id]) => id)
     expect(ids).toEqual(created.stdout.trim().split('\n'))
@@ -62,7 +62,7 @@ describe('run against the service', () => {
 
   it('writes the bytes of one output to standard output', async () => {
     const service = await createCliService()
-    const { code, bytes } = await service.run(['run', 'image', 'fox', '-o', '-'])
+    const { code, bytes } = await service.run('run image fox -o -')
     expect(code).toBe(0)
     expect(bytes.equals(ONE_PIXEL_PNG)).toBe(true)
   })
@@ -71,17 +71,17 @@ describe('run against the service', () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')
     writeFileSync(path, 'mine')
-    const refused = await service.run(['run', 'image', 'fox', '-o', path])
+    const refused = await service.run(`run image fox -o ${path}`)
     expect(refused.code).toBe(2)
     expect(service.requests).toHaveLength(0)
     expect(readFileSync(path, 'utf8')).toBe('mine')
-    expect((await service.run(['run', 'image', 'fox', '-o', path, '--overwrite'])).code).toBe(0)
+    expect((await service.run(`run image fox -o ${path} --overwrite`)).code).toBe(0)
     expect(readFileSync(path).equals(ONE_PIXEL_PNG)).toBe(true)
   })
 
   it('says which statuses a run went through, once each, and a sign of life each minute', async () => {
     const service = await createCliService({ engine: createCommandedEngine() })
-    const { code, stderr } = await service.run(['run', 'image', 'fox', '--timeout', '150s'])
+    const { code, stderr } = await service.run('run image fox --timeout 150s')
     expect(code).toBe(11)
     expect(stderr.match(/: processing/g)).toHaveLength(1)
     expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(2)
@@ -93,7 +93,7 @@ describe('run against the service', () => {
   it('exits 10 with the reason of a run that failed, and prints its object all the same', async () => {
     const failing = { render: async () => Promise.reject(new Error('out of paint')) }
     const service = await createCliService({ engine: failing })
-    const { code, stdout, stderr } = await service.run(['run', 'image', 'fox', '--json'])
+    const { code, stdout, stderr } = await service.run('run image fox --json')
     expect(code).toBe(10)
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'failed',
@@ -167,11 +167,11 @@ describe('the last line on a terminal', () => {
   it('says files and seconds', async () => {
     const service = await createCliService()
     const folder = temporaryFolder()
-    const one = await service.run(['run', 'image', 'fox', '-o', `${folder}/`], { tty, env })
+    const one = await service.run(`run image fox -o ${folder}/`, { tty, env })
     expect(one.stderr).toMatch(/\nDone in \d\.\d s: 1 file \(\d+ B\)\n$/)
-    const two = await service.run(['run', 'image', 'fox', '-n', '2', '-o', `${folder}/`], { tty, env })
+    const two = await service.run(`run image fox -n 2 -o ${folder}/`, { tty, env })
     expect(two.stderr).toMatch(/\n2 of 2 runs done in \d\.\d s: 2 files \(\d+ B\)\n$/)
-    const urls = await service.run(['run', 'image', 'fox'], { tty, env })
+    const urls = await service.run('run image fox', { tty, env })
     expect(urls.stderr).toMatch(/\nDone in \d\.\d s\n$/)
   })
 
@@ -240,7 +240,7 @@ describe('what is wrong is said before anything is sent', () => {
   })
 
   it('prints one JSON object with --json', async () => {
-    const { code, stderr } = await runCli(['--json', 'run', 'video', 'fox', '-n', '0'], { env: SET })
+    const { code, stderr } = await runCli('--json run video fox -n 0', { env: SET })
     expect(code).toBe(2)
     expect(JSON.parse(stderr).error).toMatchObject({
       ...{ code: 'usage', exit_code: 2, run_id: null, http_status: null },
@@ -248,7 +248,7 @@ describe('what is wrong is said before anything is sent', () => {
   })
 
   it('names everything that is missing at once', async () => {
-    const { code, stderr } = await runCli(['run', 'image', 'fox'])
+    const { code, stderr } = await runCli('run image fox')
     expect(code).toBe(2)
     expect(stderr).toMatchInlineSnapshot(`
       "error: Not set: service URL, image model, API key.
@@ -313,7 +313,7 @@ describe('an endless standard input', () => {
         setImmediate(() => this.push('y\n'))
       },
     })
-    const { code } = await runCli(['run', 'image', '-'], { env: SET, stdin, interrupts })
+    const { code } = await runCli('run image -', { env: SET, stdin, interrupts })
     expect(code).toBe(130)
     stdin.destroy()
     expect(pieces).toBeLessThan(10_000)
@@ -323,7 +323,7 @@ describe('an endless standard input', () => {
 describe('the input', () => {
   it('may begin with a byte order mark, and must be UTF-8', async () => {
     const path = join(temporaryFolder(), 'input.json')
-    const run = () => runCli(['run', 'image', '--dry-run', '--input', `@${path}`], { env: SET })
+    const run = () => runCli(`run image --dry-run --input @${path}`, { env: SET })
     writeFileSync(path, '\ufeff{"prompt": "a fox"}')
     expect(JSON.parse((await run()).stdout).input).toEqual({ prompt: 'a fox' })
     writeFileSync(path, Buffer.from('{"prompt": "caf\xe9"}', 'latin1'))
@@ -334,14 +334,14 @@ describe('the input', () => {
   it('sends images as data: URLs, typed by their bytes, and sources one per line from standard input', async () => {
     const path = join(temporaryFolder(), 'named-wrongly.jpg')
     writeFileSync(path, ONE_PIXEL_PNG)
-    const { stdout } = await runCli(['run', 'image', 'fox', '--local', '--dry-run', '-i', '-'], {
+    const { stdout } = await runCli('run image fox --local --dry-run -i -', {
       stdin: `${path}\nhttps://example.com/a.png\n`,
     })
     expect(JSON.parse(stdout).input.image_urls).toEqual([
       `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
       'https://example.com/a.png',
     ])
-    const bytes = await runCli(['run', 'image', 'fox', '--local', '--dry-run', '-i', '-'], {
+    const bytes = await runCli('run image fox --local --dry-run -i -', {
       stdin: ONE_PIXEL_PNG,
     })
     expect(JSON.parse(bytes.stdout).input.image_urls).toHaveLength(1)
@@ -349,7 +349,7 @@ describe('the input', () => {
 
   it('takes flag before environment before file, and an empty variable as unset', async () => {
     const home = temporaryFolder()
-    await runCli(['config', 'set', 'models.image', 'file/model'], { home })
+    await runCli('config set models.image file/model', { home })
     const model = async (argv: readonly string[], env: Record<string, string>) =>
       JSON.parse((await runCli(['run', 'image', 'fox', '--dry-run', ...argv], { home, env })).stdout).model
     expect(await model([], {})).toBe('file/model')

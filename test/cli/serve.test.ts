@@ -87,7 +87,7 @@ describe('the models of --models', () => {
 
 it('says that it listens on all addresses', async () => {
   const interrupts = createInterrupts()
-  const { code, stderr } = await runCli(['serve', '--port', '0', '--host', '0.0.0.0', '--no-console'], {
+  const { code, stderr } = await runCli('serve --port 0 --host 0.0.0.0 --no-console', {
     ...{ home: temporaryFolder(), interrupts, engine: createInstantEngine() },
     onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
   })

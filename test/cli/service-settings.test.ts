@@ -16,13 +16,13 @@ describe('the path of the interface at the end of a service URL', () => {
     const home = temporaryFolder()
     const ran = await runCli(['config', 'set', 'baseUrl', address], { home })
     expect(ran).toMatchObject({ code: 0, stdout: '', stderr: '' })
-    expect((await runCli(['config', 'get', 'baseUrl'], { home })).stdout).toBe(`${used}\n`)
+    expect((await runCli('config get baseUrl', { home })).stdout).toBe(`${used}\n`)
   })
 
   it('does not keep a command from its service', async () => {
     const { run } = await createCliService()
     const env = { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1/` }
-    const made = await run(['run', 'image', 'a fox', '--no-wait'], { env })
+    const made = await run('run image "a fox" --no-wait', { env })
     expect(made).toMatchObject({ code: 0, stderr: '' })
     expect(await run(['status', made.stdout.trim()])).toMatchObject({ code: 0 })
   })

@@ -15,7 +15,7 @@ describe('login', () => {
   it('stores a key that the service accepts, privately, with the address it was given', async () => {
     const service = await createCliService({ hasList: true })
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
-    const ran = await service.run(['login', '--base-url', LOOPBACK_URL], {
+    const ran = await service.run(`login --base-url ${LOOPBACK_URL}`, {
       env,
       stdin: `${service.apiKey}\n`,
     })
@@ -25,19 +25,19 @@ describe('login', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(statSync(join(service.home, 'config')).mode & 0o777).toBe(0o700)
     expect(readFileSync(file, 'utf8')).toContain(service.apiKey)
-    expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(0)
-    const listed = await service.run(['config', 'list'], { env })
+    expect((await service.run('run image fox', { env })).code).toBe(0)
+    const listed = await service.run('config list', { env })
     const models = 'models.video=rushes/preview-video\nmodels.image=rushes/preview-image\n'
     expect(listed.stdout).toBe(`baseUrl=${LOOPBACK_URL}\n${models}`)
-    const loggedOut = await service.run(['logout'], { env })
+    const loggedOut = await service.run('logout', { env })
     expect(loggedOut).toMatchObject({ code: 0, stdout: '' })
     expect(loggedOut.stderr).toMatch(/It still works at the service: to revoke it, disable it/)
-    expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
+    expect((await service.run('run image fox', { env })).code).toBe(4)
   })
 
   it('needs the URL of the service without a terminal', async () => {
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
-    const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
+    const ran = await runCli('login', { env, stdin: 'rk_mine\n' })
     expect(ran).toMatchObject({ code: 2, stdout: '' })
     expect(ran.stderr).toBe(
       'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n',
@@ -48,7 +48,7 @@ describe('login', () => {
     const refused = async () => {
       throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
     }
-    const { code, stderr } = await runCli(['login'], { env: NO_KEY, stdin: 'rk_mine\n', fetch: refused })
+    const { code, stderr } = await runCli('login', { env: NO_KEY, stdin: 'rk_mine\n', fetch: refused })
     expect(code).toBe(9)
     expect(stderr).toMatch(
       /^Checking the API key at http:\/\/127\.0\.0\.1:1\. Without an answer, it is tried again/,
@@ -59,9 +59,9 @@ describe('login', () => {
   it('does not store a key that is refused, unless told to', async () => {
     const service = await createCliService()
     const env = { RUSHES_API_KEY: '' }
-    expect((await service.run(['login'], { env, stdin: 'rk_wrong' })).code).toBe(4)
-    expect((await service.run(['status', 'x'], { env })).code).toBe(4)
-    expect((await service.run(['login', '--no-verify'], { env, stdin: 'rk_wrong' })).code).toBe(0)
+    expect((await service.run('login', { env, stdin: 'rk_wrong' })).code).toBe(4)
+    expect((await service.run('status x', { env })).code).toBe(4)
+    expect((await service.run('login --no-verify', { env, stdin: 'rk_wrong' })).code).toBe(0)
   })
 
   it('reads one line of standard input, however much there is', async () => {
@@ -71,24 +71,24 @@ describe('login', () => {
         for (;;) yield Buffer.alloc(65_536, 'x')
       })(),
     )
-    const refused = await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: endless })
+    const refused = await runCli('login --no-verify', { home, env: NO_KEY, stdin: endless })
     expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining('more than 16384 characters') })
-    const empty = await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: '\n' })
+    const empty = await runCli('login --no-verify', { home, env: NO_KEY, stdin: '\n' })
     expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('Standard input is empty') })
   })
 
   it('can be undone by logout, which names a key that is still in use', async () => {
     const home = temporaryFolder()
-    await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_mine\r\n' })
-    const { stderr } = await runCli(['logout'], { home, env: SET })
+    await runCli('login --no-verify', { home, env: NO_KEY, stdin: 'rk_mine\r\n' })
+    const { stderr } = await runCli('logout', { home, env: SET })
     expect(stderr).toContain('Commands still use the key of RUSHES_API_KEY, which is set.')
-    expect((await runCli(['logout'], { home, env: NO_KEY })).stderr).toContain('has no stored API key')
+    expect((await runCli('logout', { home, env: NO_KEY })).stderr).toContain('has no stored API key')
   })
 
   it('sends a stored key to its own origin alone, and names both', async () => {
     const home = temporaryFolder()
-    await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_mine' })
-    const { code, stderr } = await runCli(['status', 'x', '--base-url', 'https://other.example'], {
+    await runCli('login --no-verify', { home, env: NO_KEY, stdin: 'rk_mine' })
+    const { code, stderr } = await runCli('status x --base-url https://other.example', {
       home,
       env: NO_KEY,
     })
@@ -132,7 +132,7 @@ describe('local as a setting', () => {
   })
 
   it('does not concern commands that have no use for it', async () => {
-    const { code } = await runCli(['admin', 'account', 'create', 'x'], {
+    const { code } = await runCli('admin account create x', {
       env: { ...SET, RUSHES_LOCAL: '1' },
     })
     expect(code).toBe(0)
@@ -143,7 +143,7 @@ describe('the key', () => {
   const good = { status: 200, body: { status: 'going' } }
   const authorization = async (env: Record<string, string>, home = temporaryFolder()) => {
     const { fetch, requests } = scripted(good)
-    const ran = await runCli(['status', 'x'], { home, env: { ...NO_KEY, ...env }, fetch })
+    const ran = await runCli('status x', { home, env: { ...NO_KEY, ...env }, fetch })
     return { ...ran, sent: requests[0]?.headers.authorization }
   }
 
@@ -178,7 +178,7 @@ describe('the key', () => {
 
   it('comes from the command of the config file only where the environment has none', async () => {
     const home = temporaryFolder()
-    await runCli(['config', 'set', 'apiKeyCommand', 'printf rk_config'], { home })
+    await runCli('config set apiKeyCommand "printf rk_config"', { home })
     expect(await authorization({}, home)).toMatchObject({ sent: 'Bearer rk_config' })
     expect(await authorization({ RUSHES_API_KEY_COMMAND: 'printf rk_env' }, home)).toMatchObject({
       sent: 'Bearer rk_env',
@@ -196,7 +196,7 @@ describe('the key', () => {
 })
 
 it('a key that no HTTP header can carry is exit 4', async () => {
-  const { stderr, code } = await runCli(['status', 'x'], {
+  const { stderr, code } = await runCli('status x', {
     env: { ...SET, RUSHES_API_KEY: 'x'.repeat(16_385) },
   })
   expect(code).toBe(4)
@@ -211,7 +211,7 @@ describe('a key that takes its time', () => {
   const good = { status: 200, body: { status: 'going' } }
   const ask = (env: Record<string, string>, options: RunOptions = {}) => {
     const { fetch, requests } = scripted(good)
-    const running = runCli(['status', 'x'], { ...options, env: { ...NO_KEY, ...env }, fetch })
+    const running = runCli('status x', { ...options, env: { ...NO_KEY, ...env }, fetch })
     return running.then((ran) => ({ ...ran, sent: requests[0]?.headers.authorization }))
   }
   const makePipe = () => {
@@ -259,7 +259,7 @@ describe('a key that takes its time', () => {
 
   it('says with --json why the command failed, and nothing but JSON', async () => {
     const env = { ...NO_KEY, RUSHES_API_KEY_COMMAND: 'echo locked >&2; echo more >&2; exit 3' }
-    const { code, stderr } = await runCli(['status', 'x', '--json'], { env })
+    const { code, stderr } = await runCli('status x --json', { env })
     expect(code).toBe(4)
     expect(JSON.parse(stderr).error.message).toMatch(/^The command .* failed with exit code 3: locked$/)
   })
@@ -268,18 +268,18 @@ describe('a key that takes its time', () => {
 describe('config', () => {
   it('sets, gets, lists and unsets, a profile apart from the others', async () => {
     const home = temporaryFolder()
-    const config = (...argv: string[]) => runCli(['config', ...argv], { home })
-    expect((await config('set', 'models.video', 'acme/cinema-1')).code).toBe(0)
-    expect((await config('set', 'timeout', '5m', '--profile', 'work')).code).toBe(0)
+    const config = (line = '') => runCli(`config ${line}`, { home })
+    expect((await config('set models.video acme/cinema-1')).code).toBe(0)
+    expect((await config('set timeout 5m --profile work')).code).toBe(0)
     expect(await config('list')).toMatchObject({
       stdout: 'models.video=acme/cinema-1\n',
       stderr: 'Profile: default. Others: work.\n',
     })
     expect(await config()).toEqual(await config('list'))
-    expect((await config('list', '--profile', 'work', '--json')).stdout).toBe('{"timeout":"5m"}\n')
-    expect((await config('get', 'models.video')).stdout).toBe('acme/cinema-1\n')
-    expect((await config('unset', 'models.video')).code).toBe(0)
-    expect((await config('get', 'models.video')).code).toBe(2)
+    expect((await config('list --profile work --json')).stdout).toBe('{"timeout":"5m"}\n')
+    expect((await config('get models.video')).stdout).toBe('acme/cinema-1\n')
+    expect((await config('unset models.video')).code).toBe(0)
+    expect((await config('get models.video')).code).toBe(2)
     expect((await config('path')).stdout).toBe(`${join(home, 'config', 'config.json')}\n`)
   })
 
@@ -306,13 +306,13 @@ describe('config', () => {
     'does not touch a file that it cannot read: %s',
     async (text) => {
       const { home, file } = homeWith(text)
-      const set = await runCli(['config', 'set', 'timeout', '6m'], { home })
+      const set = await runCli('config set timeout 6m', { home })
       expect(set).toMatchObject({
         code: 2,
         stderr: expect.stringContaining(`Cannot read the config file ${file}`),
       })
-      expect((await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
-      expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
+      expect((await runCli('login --no-verify', { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
+      expect((await runCli('status x', { home, env: NO_KEY })).code).toBe(2)
       expect(readFileSync(file, 'utf8')).toBe(text)
     },
   )
@@ -321,9 +321,9 @@ describe('config', () => {
     'does not use or show a key that was written by hand: %j',
     async (file) => {
       const { home } = homeWith(JSON.stringify(file))
-      const { code, stderr } = await runCli(['status', 'x'], { home, env: NO_KEY })
+      const { code, stderr } = await runCli('status x', { home, env: NO_KEY })
       expect({ code, stderr }).toEqual({ code: 4, stderr: expect.not.stringContaining('rk_by_hand') })
-      expect((await runCli(['config', 'list'], { home })).stdout).not.toContain('rk_by_hand')
+      expect((await runCli('config list', { home })).stdout).not.toContain('rk_by_hand')
     },
   )
 })

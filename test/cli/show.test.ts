@@ -13,7 +13,7 @@ describe('show', () => {
     const path = join(temporaryFolder(), 'fox.png')
     await service.run(['run', 'image', 'a\nfox', '--quality', 'high', '-o', path])
     const id = rowsOf(service.home)[0]?.id ?? ''
-    const { code, stdout, stderr } = await service.run(['show', id])
+    const { code, stdout, stderr } = await service.run(`show ${id}`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const rows = stdout
       .trimEnd()
@@ -36,18 +36,18 @@ describe('show', () => {
       ['url', expect.stringMatching(/^http/)],
     ])
     rmSync(path)
-    expect((await service.run(['show', id])).stdout).toContain(`file\t${path} (moved, changed or deleted)\n`)
-    const table = await service.run(['show', id], { tty: { stdout: true } })
+    expect((await service.run(`show ${id}`)).stdout).toContain(`file\t${path} (moved, changed or deleted)\n`)
+    const table = await service.run(`show ${id}`, { tty: { stdout: true } })
     expect(table.stdout).toMatch(/^run {7}run_\w+$/m)
     expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
   })
 
   it('shows times that add up, also of a run that nobody waited for', async () => {
     const service = await createCliService()
-    const id = (await service.run(['run', 'image', 'a fox', '--no-wait'])).stdout.trim()
+    const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
     await service.clock.advance(3_600_000)
-    await service.run(['status', id])
-    const { stdout } = await service.run(['show', id])
+    await service.run(`status ${id}`)
+    const { stdout } = await service.run(`show ${id}`)
     const [created, finished] = ['created', 'finished'].map((name) =>
       Date.parse(new RegExp(`^${name}\t(\\S+)$`, 'm').exec(stdout)?.[1] ?? ''),
     )
@@ -59,7 +59,7 @@ describe('show', () => {
   it('takes a key, and shows the response that did not show the outcome', async () => {
     const home = temporaryFolder()
     const { fetch } = scripted({ status: 500, body: 'oh no' })
-    await runCli(['run', 'image', 'a fox'], { fetch, home, env: SET })
+    await runCli('run image "a fox"', { fetch, home, env: SET })
     const key = rowsOf(home)[0]?.key ?? ''
     for (const name of [key, key.slice(1)]) {
       const { code, stdout } = await runCli(['show', name], { home })
@@ -74,12 +74,12 @@ describe('show', () => {
     const input = { style: { image_url: 'data:image/png;base64,AAAA', weight: 1 } }
     addRow(home, { id: 'r1', address: 'https://a.example', input })
     addRow(home, { id: 'r2', address: 'local' })
-    const { stdout } = await runCli(['show', 'r1'], { home })
+    const { stdout } = await runCli('show r1', { home })
     expect(stdout).toContain('where\thttps://a.example\n')
     expect(stdout).toMatch(/style\t\{"image_url":"image\/png, 3 B, sha256 [0-9a-f]{64}","weight":1\}\n/)
-    expect((await runCli(['show', 'r2'], { home, env: SET })).stdout).toContain('where\tlocal\n')
-    expect((await runCli(['show', 'r1', '--local'], { home })).code).toBe(2)
-    const none = await runCli(['show', 'r9'], { home })
+    expect((await runCli('show r2', { home, env: SET })).stdout).toContain('where\tlocal\n')
+    expect((await runCli('show r1 --local', { home })).code).toBe(2)
+    const none = await runCli('show r9', { home })
     expect(none).toMatchObject({ code: 2, stdout: '' })
     expect(none.stderr).toContain('error: r9 is not in the journal.')
   })

@@ -79,8 +79,8 @@ describe('spend', () => {
   beforeAll(() => {
     home = homeWith(MIXED)
   })
-  const spend = async (...words: string[]) => {
-    const { code, stdout, stderr } = await runCli(['spend', ...words], { home })
+  const spend = async (flags = '') => {
+    const { code, stdout, stderr } = await runCli(`spend ${flags}`, { home })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     return stdout
   }
@@ -102,7 +102,7 @@ describe('spend', () => {
       withJournal(uncertain, (journal) =>
         journal.status(LOOPBACK_URL, { state: { ...finishedState('run_0', []), ...state } }),
       )
-      return linesOf((await runCli(['spend'], { home: uncertain })).stdout).at(-1)
+      return linesOf((await runCli('spend', { home: uncertain })).stdout).at(-1)
     }
     const service = { error: { code: 'outcome_unknown', message: 'lost' } }
     const lost = await sums({ status: 'failed', phase: 'failed', failure: 'lost', service })
@@ -111,7 +111,7 @@ describe('spend', () => {
   })
 
   it('counts a run with two labels in both groups, and once in the total', async () => {
-    const lines = linesOf(await spend('--by', 'label'))
+    const lines = linesOf(await spend('--by label'))
     expect(lines.map((line) => line.split('\t').slice(0, 6))).toEqual([
       ['label', 'spring', '2', '0', 'USD', '0.3'],
       ['label', '春', '2', '0', 'USD', '0.2'],
@@ -120,15 +120,15 @@ describe('spend', () => {
       ['total', '', '7', '2', 'USD', '0.3'],
       ['total', '', '1', '0', 'credits', '12'],
     ])
-    expect(linesOf(await spend('--label', '春', '--label', 'spring'))).toEqual([
+    expect(linesOf(await spend('--label 春 --label spring'))).toEqual([
       'model\tacme/still-1\t1\t0\tUSD\t0.2\t0\t0\t0',
       'total\t\t1\t0\tUSD\t0.2\t0\t0\t0',
     ])
   })
 
   it('prints a table on a terminal, without columns that would be empty', async () => {
-    const on = async (...words: string[]) => {
-      const { stdout, stderr } = await runCli(['spend', ...words], { home, tty: { stdout: true } })
+    const on = async (flags = '') => {
+      const { stdout, stderr } = await runCli(`spend ${flags}`, { home, tty: { stdout: true } })
       return `${stdout}${stderr}`
     }
     expect(await on()).toMatchInlineSnapshot(`
@@ -142,7 +142,7 @@ describe('spend', () => {
       These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.
       "
     `)
-    expect(await on('--by', 'label', '--label', 'spring')).toMatchInlineSnapshot(`
+    expect(await on('--by label --label spring')).toMatchInlineSnapshot(`
       "LABEL   RUNS  SUCCEEDED
       spring  2     0.3 USD
       春      1     0.2 USD
@@ -150,7 +150,7 @@ describe('spend', () => {
       These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.
       "
     `)
-    expect(await on('--label', 'nothing')).toBe('No runs found.\n')
+    expect(await on('--label nothing')).toBe('No runs found.\n')
   })
 
   it('prints an object for each group and currency, then the total', async () => {
@@ -166,7 +166,7 @@ describe('spend', () => {
       ...unknown,
     })
     expect(total).toMatchObject({ group: 'total', name: null, runs: 7, without_price: 2, estimate: 2.000001 })
-    expect(objectsOf(await spend('--json', '--label', 'nothing'))).toEqual([
+    expect(objectsOf(await spend('--json --label nothing'))).toEqual([
       {
         ...{ group: 'total', name: null, runs: 0, without_price: 0, currency: null, estimate: null },
         ...unknown,
@@ -187,8 +187,8 @@ it('selects runs by time and by service', async () => {
     { costs: '4 USD', at: '2025-12-31T23:00Z', address: 'https://b.example' },
     { costs: '0 credits', at: '2025-12-31T23:00Z', address: 'local' },
   ])
-  const total = async (...words: string[]) => {
-    const { stdout } = await runCli(['spend', ...words], {
+  const total = async (flags = '') => {
+    const { stdout } = await runCli(`spend ${flags}`, {
       home,
       clock,
       env: { RUSHES_BASE_URL: LOOPBACK_URL },
@@ -198,9 +198,9 @@ it('selects runs by time and by service', async () => {
     )
   }
   expect(await total()).toEqual(['USD 7', 'credits 0'])
-  expect(await total('--since', '2d')).toEqual(['USD 6', 'credits 0'])
-  expect(await total('--base-url', LOOPBACK_URL)).toEqual(['USD 3'])
-  expect(await total('--base-url', 'https://b.example')).toEqual(['USD 4'])
+  expect(await total('--since 2d')).toEqual(['USD 6', 'credits 0'])
+  expect(await total(`--base-url ${LOOPBACK_URL}`)).toEqual(['USD 3'])
+  expect(await total('--base-url https://b.example')).toEqual(['USD 4'])
   expect(await total('--local')).toEqual(['credits 0'])
 })
 
@@ -212,7 +212,7 @@ it.each([
   vi.stubEnv('TZ', zone)
   const times = ['2026-01-01T01:00Z', '2026-03-28T21:59Z', '2026-03-28T22:00Z', '2026-03-29T21:00Z']
   const home = homeWith(times.map((at) => ({ at, costs: '1 USD' })))
-  const lines = linesOf((await runCli(['spend', '--by', 'day'], { home })).stdout)
+  const lines = linesOf((await runCli('spend --by day', { home })).stdout)
   expect(lines.slice(0, -1).map((line) => line.split('\t')[1])).toEqual(days)
 })
 

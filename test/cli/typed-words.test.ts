@@ -21,7 +21,7 @@ describe('an argument that is not UTF-8', () => {
 
 describe('quotes of an env file', () => {
   it.each(['"rk_test"', "'rk_test'"])('around the key are exit 4 and named: %s', async (key) => {
-    const { code, stderr } = await runCli(['run', 'image', 'a fox'], { env: { ...SET, RUSHES_API_KEY: key } })
+    const { code, stderr } = await runCli('run image "a fox"', { env: { ...SET, RUSHES_API_KEY: key } })
     expect(code).toBe(4)
     expect(stderr).toContain('RUSHES_API_KEY has quotes around it')
     expect(stderr).not.toContain('rk_test')
@@ -31,7 +31,7 @@ describe('quotes of an env file', () => {
     'around the model are exit 2 and named: %s',
     async (model) => {
       const env = { ...SET, RUSHES_IMAGE_MODEL: model }
-      const { code, stderr } = await runCli(['run', 'image', 'a fox'], { env })
+      const { code, stderr } = await runCli('run image "a fox"', { env })
       expect(code).toBe(2)
       expect(stderr).toContain(`RUSHES_IMAGE_MODEL: the model name ${model} has quotes around it`)
     },

@@ -52,12 +52,12 @@ describe.each(['status', 'wait', 'download'])('%s', (command) => {
   it('names the profile whose address it is, and the address where a variable sets another', async () => {
     const home = await withProfiles(temporaryFolder(), ELSEWHERE)
     addRow(home, { id: 'there', address: ELSEWHERE, profile: 'staging' })
-    const { code, stderr } = await runCli([command, 'there'], { home, env: SET })
+    const { code, stderr } = await runCli(`${command} there`, { home, env: SET })
     expect(code).toBe(2)
     expect(stderr).toContain(`Use --profile staging --base-url ${ELSEWHERE}.`)
     expect(
       (
-        await runCli([command, '--profile', 'staging', '--base-url', ELSEWHERE, 'there'], {
+        await runCli(`${command} --profile staging --base-url ${ELSEWHERE} there`, {
           home,
           env: SET,
           fetch: scripted({ status: 404 }).fetch,
@@ -90,7 +90,7 @@ describe('without a configured service', () => {
       addRow(home, { id: '1', address: LOOPBACK_URL })
       addRow(home, { id: '1', address: ELSEWHERE })
       const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
-      const { code, stdout, stderr } = await runCli([command, '1'], { home, fetch })
+      const { code, stdout, stderr } = await runCli(`${command} 1`, { home, fetch })
       expect({ code, stdout, requests: requests.length }).toEqual({ code: 2, stdout: '', requests: 0 })
       expect(stderr).toMatch(
         /^error: There is a run 1 at http:\S+, and another one at http:\S+\. Nothing was sent\.\n/,
@@ -104,14 +104,14 @@ describe('without a configured service', () => {
   it('--last is the last run of this machine', async () => {
     const home = withRows()
     addRow(home, { id: 'newest', address: ELSEWHERE })
-    const run = (...words: string[]) => runCli(words, { home, env: {} })
-    expect(JSON.parse((await run('show', '--last', '--json')).stdout).id).toBe('newest')
-    expect(await run('open', 'staged')).toMatchObject({ code: 11 })
+    const run = (line: string) => runCli(line, { home, env: {} })
+    expect(JSON.parse((await run('show --last --json')).stdout).id).toBe('newest')
+    expect(await run('open staged')).toMatchObject({ code: 11 })
   })
 
   it('show --last and open --last on a machine without runs name a first command', async () => {
     for (const command of ['show', 'open', 'status', 'wait']) {
-      const { code, stderr } = await runCli([command, '--last'])
+      const { code, stderr } = await runCli(`${command} --last`)
       expect(code).toBe(2)
       expect(stderr).toContain('error: The journal has no runs.')
     }
@@ -121,21 +121,21 @@ describe('without a configured service', () => {
     const home = temporaryFolder()
     const folder = temporaryFolder()
     const engine = createInstantEngine()
-    const run = (...words: string[]) => runCli(words, { home, engine })
-    await run('run', 'image', '--local', 'a fox', '--no-wait')
-    expect((await run('status', '--last')).stdout).toMatch(/^\w+\tqueued\t\n$/)
-    expect(await run('wait', '--last', '-o', `${folder}/late.png`)).toMatchObject({
+    const run = (line: string) => runCli(line, { home, engine })
+    await run('run image --local "a fox" --no-wait')
+    expect((await run('status --last')).stdout).toMatch(/^\w+\tqueued\t\n$/)
+    expect(await run(`wait --last -o ${folder}/late.png`)).toMatchObject({
       code: 0,
       stdout: `${folder}/late.png\n`,
     })
-    expect(await run('download', '--last', '-o', `${folder}/again.png`)).toMatchObject({ code: 0 })
-    expect((await run('open', '--last')).opened).toEqual([`${folder}/again.png`])
+    expect(await run(`download --last -o ${folder}/again.png`)).toMatchObject({ code: 0 })
+    expect((await run('open --last')).opened).toEqual([`${folder}/again.png`])
   })
 })
 
 it('a run of the current address, of a profile that was removed, or that is not known, is asked for', async () => {
   const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
-  const ran = await runCli(['status', 'here', 'gone', 'unknown'], { home: withRows(), env: SET, fetch })
+  const ran = await runCli('status here gone unknown', { home: withRows(), env: SET, fetch })
   expect(ran).toMatchObject({ code: 0, stdout: 'here\tgoing\t\ngone\tgoing\t\nunknown\tgoing\t\n' })
   expect(requests).toHaveLength(3)
 })
@@ -144,7 +144,7 @@ it.each(['status', 'wait', 'download', 'cancel'])(
   '%s takes local runs and others in two commands',
   async (command) => {
     const home = withRows()
-    const { code, stderr } = await runCli([command, 'here', 'local'], { home, env: SET })
+    const { code, stderr } = await runCli(`${command} here local`, { home, env: SET })
     expect(code).toBe(2)
     expect(stderr).toContain('error: local was created by the local service, and here was not.')
   },
@@ -161,7 +161,7 @@ it('without a usable journal an id is looked up at the current address', async (
   const home = temporaryFolder()
   writeFileSync(join(home, 'state'), 'a file, where the folder should be')
   const { fetch } = scripted({ status: 200, body: { status: 'going' } })
-  const ran = await runCli(['status', 'unknown'], { home, env: SET, fetch })
+  const ran = await runCli('status unknown', { home, env: SET, fetch })
   expect(ran).toMatchObject({ code: 0, stdout: 'unknown\tgoing\t\n' })
 })
 

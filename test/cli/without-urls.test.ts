@@ -23,7 +23,7 @@ describe('a run that succeeded without URLs', () => {
   it('ends with exit 8 after a few more requests; nothing waits for it again', async () => {
     const service = await createCliService()
     const { fetch, ids } = withholding(service)
-    const { code, stderr } = await service.run(['run', 'image', 'a fox'], { fetch })
+    const { code, stderr } = await service.run('run image "a fox"', { fetch })
     expect([code, ids.length]).toEqual([8, 4])
     expect(stderr).toMatch(
       /^error: run_\w+: The run ended \(Succeeded\) without a file: output\.urls is empty\./m,
@@ -34,16 +34,16 @@ describe('a run that succeeded without URLs', () => {
     const [row] = rowsOf(service.home)
     expect(row).toMatchObject({ id, phase: 'succeeded', status: 'Succeeded', urls: [] })
     expect(JSON.parse(row?.answer?.text ?? '')).toEqual(WITHHELD)
-    expect((await service.run(['list'])).stdout).toContain(`${id}\tSucceeded\t`)
-    expect((await service.run(['wait', '--all'], { fetch })).stderr).toContain('No unfinished runs')
-    expect((await service.run(['wait', id], { fetch })).code).toBe(8)
+    expect((await service.run('list')).stdout).toContain(`${id}\tSucceeded\t`)
+    expect((await service.run('wait --all', { fetch })).stderr).toContain('No unfinished runs')
+    expect((await service.run(`wait ${id}`, { fetch })).code).toBe(8)
     expect(ids).toHaveLength(5)
   })
 
   it('enters the journal at once, also when a signal or a limit ends the wait for its URLs', async () => {
     const service = await createCliService()
     const { fetch } = withholding(service)
-    const { code, stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '2s'], { fetch })
+    const { code, stderr } = await service.run('run image "a fox" --timeout 2s', { fetch })
     expect(code).toBe(8)
     expect(stderr).not.toContain('still running')
     expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', error: { code: 'bad_response' } }])
@@ -52,7 +52,7 @@ describe('a run that succeeded without URLs', () => {
   it('succeeds where its URLs are late, and leaves no error in the journal', async () => {
     const service = await createCliService()
     const { fetch } = withholding(service, 2)
-    const { code, stdout } = await service.run(['run', 'image', 'a fox'], { fetch })
+    const { code, stdout } = await service.run('run image "a fox"', { fetch })
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^http\S+\n$/)])
     const [row] = rowsOf(service.home)
     expect(row).toMatchObject({
@@ -65,9 +65,9 @@ describe('a run that succeeded without URLs', () => {
 
   it('ends status and download with exit 8 too, with its object under --json', async () => {
     const service = await createCliService({ rendering: false })
-    const id = (await service.run(['run', 'image', 'a fox', '--no-wait'])).stdout.trim()
+    const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
     const { fetch } = withholding(service)
-    const { code, stdout } = await service.run(['status', id, '--json'], { fetch })
+    const { code, stdout } = await service.run(`status ${id} --json`, { fetch })
     expect(code).toBe(8)
     expect(JSON.parse(stdout)).toMatchObject({
       id,
@@ -76,14 +76,14 @@ describe('a run that succeeded without URLs', () => {
       service: WITHHELD,
     })
     expect(rowsOf(service.home)[0]?.phase).toBe('succeeded')
-    expect((await service.run(['download', id], { fetch })).code).toBe(8)
+    expect((await service.run(`download ${id}`, { fetch })).code).toBe(8)
   })
 
   it('is not a reference', async () => {
     const service = await createCliService()
     const { fetch, ids } = withholding(service)
-    await service.run(['run', 'image', 'a fox'], { fetch })
-    const used = await service.run(['run', 'image', 'a hen', '-i', `run:${ids[0]}`], { fetch })
+    await service.run('run image "a fox"', { fetch })
+    const used = await service.run(`run image "a hen" -i run:${ids[0]}`, { fetch })
     expect([used.code, used.stderr]).toEqual([2, expect.stringContaining('without a file')])
   })
 
@@ -96,7 +96,7 @@ describe('a run that succeeded without URLs', () => {
     const asked = ids.length
     expect((await batch.run([], { fetch })).code).toBe(8)
     expect([batch.created(), ids.length]).toEqual([[], asked + 1])
-    expect((await batch.run(['--only', 'fox', '--force'])).code).toBe(0)
+    expect((await batch.run('--only fox --force')).code).toBe(0)
     expect(batch.created()).toEqual(['a fox'])
   })
 })

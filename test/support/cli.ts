@@ -25,6 +25,14 @@ export interface Ran {
   readonly opened: readonly string[]
 }
 
+/** As a user types it: words are separated by spaces, and one with spaces is in quotes. Or the words themselves. */
+export type CommandLine = string | readonly string[]
+
+export const wordsOf = (line: CommandLine): readonly string[] =>
+  typeof line === 'string'
+    ? [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+    : line
+
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string | Uint8Array | Readable
@@ -79,7 +87,8 @@ export const homeEnvironment = (home: string) => ({
   NO_COLOR: '1',
 })
 
-export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
+export async function runCli(line: CommandLine, options: RunOptions = {}): Promise<Ran> {
+  const argv = wordsOf(line)
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
   const stdout = buffer(options.tty?.stdout, options.columns)
   const stderr = buffer(options.tty?.stderr, options.columns, options.onStderr)
@@ -136,7 +145,7 @@ export interface CliService extends TestService {
   readonly home: string
   /** The settings that a command needs to reach the service. */
   readonly env: Readonly<Record<string, string>>
-  run(argv: readonly string[], options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
+  run(line: CommandLine, options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
 }
 
 interface CliServiceOptions extends NonNullable<Parameters<typeof createTestService>[0]> {
@@ -169,8 +178,8 @@ export async function createCliService({
     counting: fetch,
     home,
     env,
-    run: (argv, options = {}) =>
-      runCli(argv, { fetch, ...options, clock: service.clock, home, env: { ...env, ...options.env } }),
+    run: (line, options = {}) =>
+      runCli(line, { fetch, ...options, clock: service.clock, home, env: { ...env, ...options.env } }),
   }
 }
 

@@ -32,7 +32,7 @@ it('a create whose response is lost is sent once, and ends with 13', async () =>
   const { run, counting, clock } = await createCliService()
   const fetch = withFaults(counting, ['create:lose'], clock)
   const path = join(temporaryFolder(), 'fox.png')
-  const { code, stderr } = await run(['run', 'image', 'a fox', '-o', path], { fetch })
+  const { code, stderr } = await run(`run image "a fox" -o ${path}`, { fetch })
   expect({ code, creates: fetch.reached('create') }).toEqual({ code: 13, creates: 1 })
   expect(stderr).toContain('A run may exist and cost money')
 })

@@ -1,8 +1,7 @@
 /** Credits: the balance, what was spent per day, and the ledger. */
 import { amount, credits, linkTo, number, plural } from './format.js'
 import { type Frame, Page } from './layout.js'
-import { Command, Icon, Select, Table, Time } from './parts.js'
-import type { KeyChoice } from './views.js'
+import { Command, Icon, type KeyChoice, Select, Table, Time } from './parts.js'
 
 /** The fields of the URL. */
 export interface CreditsQuery {

@@ -3,6 +3,16 @@
  * `{...hx({ get: '/runs', trigger: 'every 2s' })}`: an unknown name does not compile, and what needs `eval` or inline
  * script (`hx-on`, `js:`, filters in brackets) cannot be said.
  */
+import type { HTMLAttributes } from 'preact'
+
+declare module 'preact' {
+  namespace JSX {
+    interface IntrinsicElements {
+      'hx-partial': HTMLAttributes
+    }
+  }
+}
+
 type Swap = 'outerHTML' | 'innerHTML' | 'textContent' | 'afterbegin' | 'none'
 type Event = 'submit' | 'change' | 'input' | 'intersect' | `every ${number}s`
 type Trigger = Event | `${Event} ${'from:#' | 'delay:'}${string}`

@@ -8,10 +8,10 @@ export { linkTo } from './format.js'
 export { KeyFormPage, KeysPage, type KeyValues, type ShownKey } from './keys-page.js'
 export type { Assets, Frame } from './layout.js'
 export { MAX_COUNT, NewRunPage, type NewRunView, Price, type Values } from './new-run-page.js'
+export type { KeyChoice, ShownRun } from './parts.js'
 export { RunPage, type RunView, StateAnswer } from './run-page.js'
 export { LiveAnswer, type RunsLayout, RunsPage } from './runs-page.js'
 export { LinkPage, MessagePage, SignInPage } from './sign-in-page.js'
-export type { KeyChoice, ShownRun } from './views.js'
 
 type Component<Props> = (props: Props) => ComponentChildren
 

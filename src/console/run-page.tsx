@@ -10,8 +10,17 @@ import { commandsOf } from './commands.js'
 import { capitalized, credits, cut, duration, labelOf, linkTo, plural, unitOf } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
-import { Badge, Copy, Icon, Notice, Time } from './parts.js'
-import { canCancel, isUnderWay, type ShownOutput, type ShownRun } from './views.js'
+import {
+  Badge,
+  Copy,
+  canCancel,
+  Icon,
+  isUnderWay,
+  Notice,
+  type ShownOutput,
+  type ShownRun,
+  Time,
+} from './parts.js'
 
 export interface RunView {
   readonly frame: Frame

@@ -3,8 +3,7 @@ import { LOCAL_STATUSES } from '../protocol/run-state.js'
 import { cut, linkTo, number, plural } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
-import { Badge, Command, Icon, Select, Time } from './parts.js'
-import { isUnderWay, type KeyChoice, type ShownRun } from './views.js'
+import { Badge, Command, Icon, isUnderWay, type KeyChoice, Select, type ShownRun, Time } from './parts.js'
 
 export type RunsLayout = 'list' | 'grid'
 

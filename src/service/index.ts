@@ -25,14 +25,19 @@ import { KINDS } from '../protocol/models.js'
 import { type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
-import { closeApp, createApp } from './http/app.js'
-import { HTTP_LIMITS } from './http/connections.js'
+import { closeApp, createApp, createReadiness } from './http/app.js'
+import {
+  addressFor,
+  type BaseUrl,
+  HTTP_LIMITS,
+  isOpenToOthers,
+  type Listening,
+  listenOn,
+} from './http/connections.js'
 import { createEndpoints } from './http/endpoints.js'
 import { createFaults, withFailures } from './http/faults.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
 import { type KeyLookup, openKeyLookup } from './http/key-lookup.js'
-import { addressFor, type BaseUrl, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
-import { createReadiness } from './http/operations.js'
 import { BodyMemory } from './http/request-body.js'
 import { PREVIEW_MODELS } from './models/served-model.js'
 import type { LocalOutputFile, Service, ServiceOptions } from './options.js'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isOpenToOthers } from '../../src/service/http/listening.js'
+import { isOpenToOthers } from '../../src/service/http/connections.js'
 
 test.each([
   [undefined, undefined, [], false],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
-import type { Logging } from '../../src/service/http/operations.js'
+import type { Logging } from '../../src/service/http/app.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCommandedEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'

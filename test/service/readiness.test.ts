@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReadiness } from '../../src/service/http/operations.js'
+import { createReadiness } from '../../src/service/http/app.js'
 import { createManualClock } from '../support/clock.js'
 
 function createCheck() {

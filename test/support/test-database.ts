@@ -7,8 +7,7 @@ import { join } from 'node:path'
 import { inject } from 'vitest'
 import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/index.js'
-import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/database.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { openSqliteStore, SQLITE_SCRIPTS } from '../../src/service/store/sqlite/index.js'
 import { whenOver } from './after-file.js'
 
 /** Set by `postgres-for-all.ts`. */

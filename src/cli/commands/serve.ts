@@ -110,7 +110,7 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
     metricsPort === undefined
       ? undefined
       : (await import('../../service/http/metrics.js')).createMetrics(ctx.clock)
-  const { checkListening } = await import('../../service/http/listening.js')
+  const { checkListening } = await import('../../service/http/connections.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const service = await openService(ctx, settings, models, metrics)

@@ -1,7 +1,7 @@
 /** The lines that `rushes serve` prints when it starts to listen. */
 import { quoteWord, variableLine } from '../../host/shell.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { isOnAllAddresses } from '../../service/http/listening.js'
+import { isOnAllAddresses } from '../../service/http/connections.js'
 import { defaultDocument } from '../../service/models/served-model.js'
 import type { NodeRole } from '../../service/rules/names.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'

@@ -18,9 +18,8 @@ import {
   type StoredRun,
 } from '../store/run.js'
 import type { Log } from '../worker/log.js'
-import { clientAddress } from './connections.js'
+import { type BaseUrl, clientAddress } from './connections.js'
 import type { CreatedRun, Endpoints } from './endpoints.js'
-import type { BaseUrl } from './listening.js'
 import { type BodyMemory, bodyOf, readBodies } from './request-body.js'
 import { sendStoredFile } from './stored-file.js'
 
@@ -136,13 +135,17 @@ function savedName(fileName: string, wanted: unknown): string {
   return isSafe && extname(wanted) === extname(fileName) ? wanted : fileName
 }
 
+/** URL of the service in the OpenAPI document. */
+const DOCUMENTED_URL = 'http://127.0.0.1:7878'
+
 /**
  * Route of the OpenAPI document. It needs no key and no rate limit, since the document contains nothing about accounts
  * or runs.
  */
 export async function addOpenapiRoute(app: FastifyInstance, { baseUrl }: ApiRoutes): Promise<void> {
   app.get(OPENAPI_PATH, async (request, reply) => {
-    const { openapiText } = await import('./openapi.js')
-    return sendJson(reply, openapiText(baseUrl(request)), 'no-cache')
+    // Made by `npm run docs`. Loaded at the first request, since most services never get one.
+    const { default: text } = await import('../../../docs/openapi.json?raw')
+    return sendJson(reply, text.replaceAll(DOCUMENTED_URL, baseUrl(request)), 'no-cache')
   })
 }

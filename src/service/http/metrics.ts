@@ -9,8 +9,8 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Store } from '../store/index.js'
+import { type Address, listenOn } from './connections.js'
 import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
-import { type Address, listenOn } from './listening.js'
 
 export interface Metrics {
   countRequest(request: {

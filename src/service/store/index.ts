@@ -15,7 +15,7 @@ import { createAttemptStore, createFileRecords, createRunStore } from './runs.js
 import type { Database } from './sql.js'
 import { createSessionStore, createUserStore } from './users.js'
 
-interface StoreParts {
+export interface StoreParts {
   readonly database: Database
   /** Connections for lists and sums. */
   readonly pages: Database

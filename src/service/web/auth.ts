@@ -9,8 +9,16 @@ import { invalidInput, Refusal } from '../rules/refusal.js'
 import type { SessionRecord } from '../store/users.js'
 import { sendAccountPage } from './account.js'
 import type { BegunSession } from './sessions.js'
-import { fieldOf, formOf, isForm, type Site } from './site.js'
-import { clearSession, setSession, type Visitor, visitorOf } from './visitor.js'
+import {
+  clearSession,
+  fieldOf,
+  formOf,
+  isForm,
+  type Site,
+  setSession,
+  type Visitor,
+  visitorOf,
+} from './site.js'
 
 /** The texts of a form or of a JSON object, by name. */
 type Fields = Readonly<Record<string, string | undefined>>

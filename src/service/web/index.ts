@@ -11,8 +11,7 @@ import { addCreditsRoutes } from './credits.js'
 import { addKeyRoutes } from './keys.js'
 import { addNewRunRoutes } from './new-run.js'
 import { addPictureRoutes, addRunRoutes } from './runs.js'
-import { Site, type SiteOptions } from './site.js'
-import { readVisitors } from './visitor.js'
+import { readVisitors, Site, type SiteOptions } from './site.js'
 
 export async function addPages(app: FastifyInstance, options: SiteOptions): Promise<void> {
   await addAssetRoutes(app, options.assets)

@@ -10,8 +10,7 @@ import { Refusal } from '../rules/refusal.js'
 import { keyOf } from '../rules/secrets.js'
 import { dayOf } from '../rules/times.js'
 import type { KeyDetails } from '../store/keys.js'
-import { type ById, fieldOf, type Site } from './site.js'
-import { visitorOf } from './visitor.js'
+import { type ById, fieldOf, type Site, visitorOf } from './site.js'
 
 const PAGE_SIZE = 100
 

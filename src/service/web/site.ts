@@ -1,20 +1,22 @@
-/** What all pages have in common: the user of a request, forms, and how HTML is sent. */
+/** What all pages have in common: the visitor of a request and the session cookie, forms, and how HTML is sent. */
 import { gzipSync } from 'node:zlib'
+import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Frame, linkTo, MessagePage, renderPage, renderPart } from '../../console/index.js'
 import type { Clock } from '../../host/clock.js'
 import type { Storage } from '../files/contract.js'
 import type { ApiRoutes } from '../http/api-routes.js'
+import { clientAddress } from '../http/connections.js'
 import { refusalOf, sendRefusal } from '../http/error-responses.js'
 import { bodyOf } from '../http/request-body.js'
+import { checkOwnOrigin, isPlainLoopback, type SeenRequest } from '../rules/console-requests.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import type { Store } from '../store/index.js'
 import type { SessionProof } from '../store/sql.js'
 import type { SessionRecord } from '../store/users.js'
 import { type AssetFiles, acceptsGzip } from './assets.js'
-import type { Sessions } from './sessions.js'
+import { SESSION_MS, type Sender, type Sessions } from './sessions.js'
 import type { MakeThumbnail } from './thumbnails.js'
-import { visitorOf } from './visitor.js'
 
 export interface SiteOptions extends ApiRoutes {
   readonly store: Store
@@ -154,3 +156,56 @@ export function fieldOf(form: FormData, name: string): string {
   const value = form.get(name)
   return typeof value === 'string' ? value.replaceAll('\r\n', '\n') : ''
 }
+
+const SESSION_COOKIE = 'rushes_session'
+const COOKIE = { path: '/', httpOnly: true, sameSite: 'strict' } as const
+
+export interface Visitor extends Sender {
+  readonly seen: SeenRequest
+  /** Whether the browser is on this machine and uses plain HTTP. Then the cookie cannot be `Secure`. */
+  readonly isPlain: boolean
+  /** The token of the session. */
+  readonly token: string | undefined
+}
+
+export const visitorOf = (request: FastifyRequest): Visitor => request.getDecorator<Visitor>('visitor')
+
+/** Refuses requests from other websites, and identifies the visitor of every other request in this scope. */
+export async function readVisitors(
+  app: FastifyInstance,
+  sessions: Sessions,
+  publicUrl: string | undefined,
+): Promise<void> {
+  await app.register(cookies)
+  app.decorateRequest('visitor')
+  app.addHook('onRequest', async (request, reply) => {
+    // Read the address before the first `await`: a closed connection has none.
+    const address = clientAddress(request)
+    const { protocol, host, headers, method } = request
+    const seen: SeenRequest = {
+      scheme: protocol,
+      host,
+      origin: headers.origin,
+      fetchSite: headers['sec-fetch-site'] as string | undefined,
+    }
+    if (method !== 'GET' && method !== 'HEAD') checkOwnOrigin(seen, publicUrl)
+    const isPlain = isPlainLoopback(seen, publicUrl)
+    const token = request.cookies[SESSION_COOKIE]
+    const found = await sessions.find(token)
+    if (found?.isExtended && token !== undefined) setSession(reply, token, isPlain)
+    request.setDecorator<Visitor>('visitor', {
+      session: found?.record,
+      token,
+      seen,
+      isPlain,
+      address,
+      userAgent: headers['user-agent'],
+    })
+  })
+}
+
+export const setSession = (reply: FastifyReply, token: string, isPlain: boolean): FastifyReply =>
+  reply.setCookie(SESSION_COOKIE, token, { ...COOKIE, secure: !isPlain, maxAge: SESSION_MS / 1_000 })
+
+export const clearSession = (reply: FastifyReply, { isPlain }: Visitor): FastifyReply =>
+  reply.clearCookie(SESSION_COOKIE, { ...COOKIE, secure: !isPlain })

@@ -5,8 +5,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { copyDatabase } from '../../../src/service/admin.js'
 import { FORMAT } from '../../../src/service/store/schema.js'
-import { SQLITE_SCRIPTS } from '../../../src/service/store/sqlite/database.js'
-import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
+import {
+  openServiceDatabase,
+  openSqliteStore,
+  SQLITE_SCRIPTS,
+} from '../../../src/service/store/sqlite/index.js'
 import { accountContract } from '../../contract/account-store.js'
 import { cancelContract } from '../../contract/cancels.js'
 import { consoleContract } from '../../contract/console-store.js'

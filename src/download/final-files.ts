@@ -32,14 +32,15 @@ export function obstacleAt(path: string, overwrite: boolean): Obstacle | undefin
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) return undefined
     if (found.isDirectory()) return { message: `${named} is a folder`, hint: `To save into it: -o ${named}/` }
-    if (!overwrite) return { message: `${named} already exists`, hint: 'Use --overwrite to replace it.' }
     const target = found.isSymbolicLink() ? targetOf(path) : found
     if (target !== undefined && !target.isFile())
       return {
         message: `${named} is not a regular file and is not replaced`,
         hint: 'To write to standard output: -o -',
       }
-    return undefined
+    return overwrite
+      ? undefined
+      : { message: `${named} already exists`, hint: 'Use --overwrite to replace it.' }
   } catch (error) {
     return { message: `${named}: ${describeFileError(error)}`, hint: undefined }
   }

@@ -1,5 +1,5 @@
 /** One batch at a time on a manifest, among real processes. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -79,6 +79,17 @@ describe('the claim', () => {
       expect(readFileSync(path, 'utf8')).toBe(content)
     },
   )
+
+  it('refuses a named pipe without opening it', () => {
+    const lockPath = createLock()
+    execFileSync('mkfifo', [claimPathOf(lockPath)])
+    expect(() => claimBatch(lockPath)).toThrow(
+      expect.objectContaining({
+        exitCode: EXIT.usage,
+        message: expect.stringContaining(`${claimPathOf(lockPath)} is a named pipe, not a claim file.`),
+      }),
+    )
+  })
 
   it('cannot be had where the folder is gone', () => {
     expect(() => claimBatch(join(folderWith(), 'gone', 'shots.lock.json'))).toThrow(/ENOENT/)

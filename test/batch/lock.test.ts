@@ -1,5 +1,6 @@
 /** The lock file: its text, and what is kept when it is written. */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -143,6 +144,16 @@ describe('the lock file of a batch', () => {
     await file.end(true)
     expect(existsSync(path)).toBe(false)
   })
+})
+
+it('a path that leads to a named pipe is a usage error, and nothing is opened', () => {
+  const folder = folderWith()
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  symlinkSync('pipe', join(folder, 'link'))
+  const refusal = (name: string) => () => readLock(join(folder, name), join(folder, 'shots.yaml'))
+  expect(refusal('pipe')).toThrow(`${join(folder, 'pipe')} is a named pipe, not a lock file.`)
+  expect(refusal('link')).toThrow('is a named pipe')
+  expect(refusal('pipe')).toThrow(expect.objectContaining({ exitCode: 2 }))
 })
 
 it('the lock file of another manifest that is still there is refused; one of a renamed manifest is taken over', () => {

@@ -169,6 +169,7 @@ describe('a plan', () => {
     makePlan({
       manifest,
       lock,
+      lockPath: `${manifest.path}.lock.json`,
       flags,
       flights,
       isElsewhere: false,

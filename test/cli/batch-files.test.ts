@@ -108,7 +108,7 @@ it('a file that a killed batch was moving stays while --only leaves its row out'
   const [fox, hen] = ['a.png', 'b.png'].map((name) => sha256(path(name)))
   write(outputs('b.png', 'a.png'))
   // Both are linked beside their new names, and only the file of fox has its name.
-  const owner = ownerOfParts(JSON.parse(textOf(lockPath)).batch)
+  const owner = ownerOfParts(JSON.parse(textOf(lockPath)).batch, lockPath)
   const linked = path(`.a.png.${owner}${hen?.slice(0, 8)}.move`)
   renameSync(path('b.png'), linked)
   copyFileSync(path('a.png'), path('b.png'))

@@ -106,7 +106,7 @@ it('a batch removes the part of a download that it left when it was killed, and 
   await run()
   write([row('a', 'A'), row('b', 'B')])
   const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
-  const parts = [ownerOfParts(batch), '01234567'].map((owner) => `.b.png.${owner}89ab.part`)
+  const parts = [ownerOfParts(batch, lockPath), '01234567'].map((owner) => `.b.png.${owner}89ab.part`)
   for (const part of parts) await writeFile(path(part), '')
   expect((await run()).code).toBe(0)
   expect(readdirSync(path('.')).filter((name) => name.endsWith('.part'))).toEqual([parts[1]])

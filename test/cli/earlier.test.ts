@@ -1,4 +1,5 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -354,6 +355,19 @@ describe('--sidecar', () => {
     expect({ posts: posts(service), made: existsSync(path) }).toEqual({ posts: 0, made: false })
     expect((await service.run([...RUN, '-o', path, '--sidecar', '--overwrite'])).code).toBe(0)
     expect(readFileSync(`${path}.json`, 'utf8')).toContain('"run_id"')
+  })
+
+  it('that is a named pipe is not opened, whether its name was known before or not', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const path = join(folder, 'fox.png')
+    execFileSync('mkfifo', [`${path}.json`])
+    const { code, stderr } = await service.run([...RUN, '-o', path, '--sidecar'])
+    expect([code, posts(service)]).toEqual([2, 0])
+    expect(stderr).toContain(`${path}.json is not a regular file`)
+    const made = await service.run([...RUN, '-o', join(folder, 'fox.{ext}'), '--sidecar'])
+    expect(made.code).toBe(12)
+    expect(made.stderr).toContain(`${path}.json is not a regular file`)
   })
 
   it.each([[[]], [['-o', '-']]])('needs a file: with %j it is exit 2', async (words) => {

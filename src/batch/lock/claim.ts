@@ -13,6 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { connect, type SqliteConnection } from '../../host/database.js'
 import { errorCode } from '../../host/system-error.js'
+import { refuseSpecialFile } from './file.js'
 import { claimPathOf } from './lock.js'
 
 export interface BatchClaim {
@@ -33,6 +34,7 @@ export function claimBatch(lockPath: string): BatchClaim {
   const named = claimPathOf(lockPath)
   const path = join(realpathSync(dirname(named)), basename(named))
   for (let tries = 0; tries < MAX_TRIES && !held.has(path); tries++) {
+    refuseSpecialFile(path, 'claim file')
     const pin = openSync(path, 'a', 0o600)
     // A claim is empty: the lock is on it, and nothing is ever written.
     if (fstatSync(pin).size > 0) {

@@ -3,10 +3,10 @@
  * they are on the disk, and a row of this batch that was changed underneath stops it. What has been made is written
  * together, at most once a second and at the end.
  */
-import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/file-system.js'
 import { removeFile, targetOfTemporary, writeAtomically } from '../../host/files.js'
@@ -53,11 +53,21 @@ export function readLock(path: string, manifest: string): Lock {
 /** Returns the text of the file. Undefined if it does not exist. Throws `usage`. */
 function readText(path: string): string | undefined {
   try {
+    refuseSpecialFile(path, 'lock file')
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
+    if (error instanceof RushesError) throw error
     throw usageError(`Cannot read the lock file ${describeError(error, path)}.`)
   }
+}
+
+/** Throws `usage` for a named pipe, a socket or a device: opening a pipe waits for its other end. */
+export function refuseSpecialFile(path: string, wanted: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined || found.isFile() || found.isDirectory()) return
+  const what = found.isFIFO() ? 'a named pipe' : found.isSocket() ? 'a socket' : 'a device'
+  throw usageError(`${path} is ${what}, not a ${wanted}.`, 'Move it away, or remove it.')
 }
 
 /** Removes temporary files of a batch that was killed while writing. Only the holder of the claim may call it. */

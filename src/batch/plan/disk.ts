@@ -38,7 +38,7 @@ export type FileFact =
 export interface PlannedOutput {
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */
   readonly file: string
-  /** Path used for the download. Ends in `.{ext}` unless an earlier file had an extension. */
+  /** The same for a new run, whose bytes decide the extension. */
   readonly name: string
   readonly fact: FileFact
   /** Absolute path of the locked output, if it is still at its old path after its output was renamed. */
@@ -50,6 +50,7 @@ interface DiskOptions {
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
+  readonly lockPath: string
   /** What the batch has in flight. */
   readonly flights: readonly Flight[]
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
@@ -64,6 +65,8 @@ interface KnownOutput {
 }
 
 export class Disk {
+  /** Of the temporary files of this batch. */
+  readonly owner: string
   readonly #options: DiskOptions
   readonly #folder: ManifestFolder
   /** The extensions in each folder, by the key of their stem. Each folder is listed only once. */
@@ -76,6 +79,7 @@ export class Disk {
 
   constructor(options: DiskOptions) {
     this.#options = options
+    this.owner = ownerOfParts(options.lock.batch, options.lockPath)
     this.#folder = new ManifestFolder(options.folder)
     const outputs = [...options.lock.entries].flatMap(([name, made]) =>
       outputsOf(made).map((output) => ({ name, output })),
@@ -119,8 +123,13 @@ export class Disk {
   /** Returns the hidden path at which a file waits until all files to be moved have left their places. */
   stagedPath(to: string, sha256: string): string {
     const { dir, base } = posix.parse(to)
-    const owner = ownerOfParts(this.#options.lock.batch)
-    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${owner}${sha256.slice(0, 8)}.move`)
+    const ending = `${this.owner}${sha256.slice(0, 8)}.move`
+    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${ending}`)
+  }
+
+  /** Whether this batch has given the name to a file that it moves. */
+  isStaged(name: string): boolean {
+    return /^\..*\.([0-9a-f]{8})[0-9a-f]{8}\.move$/s.exec(name)?.[1] === this.owner
   }
 
   /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */
@@ -128,24 +137,27 @@ export class Disk {
     const owned = outputsOf(locked)
     const found: PlannedOutput[] = []
     for (let number = 1; number <= Math.max(1, count, owned.length); number++)
-      found.push(await this.#lookAtOne(entry, this.#nameOf(entry, number), owned[number - 1]))
+      found.push(await this.#lookAtOne(entry, this.#nameOf(entry, number), locked, owned[number - 1]))
     return found
   }
 
   async #lookAtOne(
     { kind }: ManifestEntry,
     name: string,
+    locked: Made | undefined,
     own: LockedOutput | undefined,
   ): Promise<PlannedOutput> {
-    if (own !== undefined) {
-      const file = name.endsWith(OPEN) ? withExtension(name, posix.extname(own.file)) : name
+    const isOpen = name.endsWith(OPEN)
+    // A row that becomes a video gets another file than its earlier image.
+    if (own !== undefined && !(isOpen && (locked?.kind ?? kind) !== kind)) {
+      const file = isOpen ? withExtension(name, posix.extname(own.file)) : name
       const fact = await this.#factAt(file, own)
       const isThere = this.#isOwn(file, fact, own)
       const from = isThere || fact.is === 'other' ? undefined : await this.#elsewhere(own, file)
-      if (isThere || from !== undefined || file === own.file) return { file, name: file, fact, from }
+      if (isThere || from !== undefined || file === own.file) return { file, name, fact, from }
     }
     const file = await this.#fileAt(name, kind)
-    return { file, name: own === undefined ? name : file, fact: await this.#factAt(file, own) }
+    return { file, name, fact: await this.#factAt(file, own) }
   }
 
   /**
@@ -233,10 +245,6 @@ function byStem(names: readonly string[]): ReadonlyMap<string, readonly string[]
 
 const withExtension = (openName: string, extension: string): string =>
   `${openName.slice(0, -OPEN.length)}${extension}`
-
-/** Whether a batch has given this name to a file that it moves. */
-export const isStagedName = (name: string, batch: string): boolean =>
-  /^\..*\.([0-9a-f]{8})[0-9a-f]{8}\.move$/s.exec(name)?.[1] === ownerOfParts(batch)
 
 /** Leaves room for the rest of the name. */
 const MAX_STAGED_NAME_BYTES = 200

@@ -20,10 +20,10 @@ import {
 import { describeError } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
-import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
+import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
-import { isStagedName, mayWrite, unchangedHash } from '../plan/disk.js'
-import { type Disk, isInPlace, type PlanStep } from '../plan/index.js'
+import { mayWrite, unchangedHash } from '../plan/disk.js'
+import { type Disk, isInPlace, type Plan, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
   readonly disk: Disk
@@ -140,15 +140,13 @@ function movedStep(step: PlanStep, moves: readonly Move[] | undefined, lock: Loc
  * holder of the claim may call it.
  */
 export async function removeRemains(
-  steps: readonly PlanStep[],
+  { steps, disk }: Pick<Plan, 'steps' | 'disk'>,
   folder: string,
-  batch: string,
 ): Promise<void> {
   const all = steps.flatMap(({ outputs }) => outputs)
   const needed = new Set(all.map(({ from }) => from))
   /** The plan does not know which links the rows need that `--only` leaves out. */
   const knowsLinks = steps.every(({ action }) => action.do !== 'skip')
-  const owner = ownerOfParts(batch)
   const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
   const targets = new Set(
     outputs.flatMap(({ file, name }) => [file, name].map((each) => resolve(folder, each))),
@@ -157,9 +155,9 @@ export async function removeRemains(
   const isTarget = (path: string) => targets.has(path) || targets.has(`${withoutExtension(path)}${OPEN}`)
   for (const each of new Set(all.map(({ file }) => dirname(resolve(folder, file)))))
     for (const name of await readdir(each).catch(() => [])) {
-      const target = targetOfTemporary(name, owner)
+      const target = targetOfTemporary(name, disk.owner)
       const isPart = target !== undefined && isTarget(join(each, target))
-      const isLink = knowsLinks && isStagedName(name, batch) && !needed.has(join(each, name))
+      const isLink = knowsLinks && disk.isStaged(name) && !needed.has(join(each, name))
       if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
     }
 }

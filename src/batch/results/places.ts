@@ -7,7 +7,7 @@ import { RushesError } from '../../errors.js'
 import { exists } from '../../host/file-system.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
-import { type LockedOutput, outputsOf } from '../lock/lock.js'
+import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import { mayWrite, unchangedHash } from '../plan/disk.js'
 import { type ActiveStep, isInPlace, type Plan, type PlannedOutput, placedFile } from '../plan/index.js'
 
@@ -70,17 +70,18 @@ export class Places {
     const { flight, outputs } = this.#step
     const { folder } = this.#options
     const { file, name, fact } = output
-    const path = resolve(folder, file)
     const known = this.#known[at] ?? placedFile(output, flight, folder)
     // Keep the name used by the download: leftovers of a killed batch under that name are removed.
     if (known !== undefined && isInPlace(fact, known.sha256)) {
-      this.inPlace.push({ ...known, url: url ?? known.url, path })
+      this.inPlace.push({ ...known, url: url ?? known.url, path: resolve(folder, file) })
       return { path: resolve(folder, name), replaces: undefined, isInPlace: true }
     }
     // The plan checked only the outputs that it knew.
     const isPlanned = at < outputs.length
     if (!isPlanned && this.#known.length === 0) this.#refuseFile(output)
     const isChecked = fact.is === 'file' && (isPlanned || fact.isFree)
+    // The bytes of a new run decide its extension; a file that is downloaded again keeps the one that it had.
+    const path = resolve(folder, this.#known[at] === undefined ? name : file)
     return { path, replaces: isChecked ? fact.sha256 : undefined, isInPlace: false }
   }
 
@@ -116,6 +117,20 @@ export class Places {
     const beside = freeNameBeside(path, this.#options)
     this.#kept.set(beside, path)
     return { path: beside, mayReplace: false }
+  }
+
+  /** Warns about files of an earlier run that this one has not replaced: it has fewer outputs, or other extensions. */
+  leftBehind(made: Made): readonly string[] {
+    const { folder, plan } = this.#options
+    const { entry, locked } = this.#step
+    const used = new Set(outputsOf(made).map(({ file }) => file))
+    const isOfOther = (file: string) =>
+      plan.steps.some((step) => step.entry !== entry && step.outputs.some((each) => each.file === file))
+    return outputsOf(locked).flatMap(({ file }) =>
+      used.has(file) || !exists(resolve(folder, file)) || isOfOther(file)
+        ? []
+        : [`${file} is from an earlier run of ${entry.name}, and stays as it is`],
+    )
   }
 
   /** The error for files that were kept. */

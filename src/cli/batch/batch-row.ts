@@ -13,7 +13,6 @@ import {
   type LockedOutput,
   type Made,
   outputsOf,
-  ownerOfParts,
   publicUrl,
 } from '../../batch/lock/lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
@@ -162,7 +161,7 @@ export class BatchRow implements Row {
       run: { kind: entry.kind, name: entry.rowName },
       row: run.known?.row,
       target: { kind: 'template', template: '' },
-      owner: ownerOfParts(lock.file.batch),
+      owner: batch.plan.disk.owner,
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier: places.inPlace,
       mayReplace: (index) => places.mayReplace(index),
@@ -181,7 +180,7 @@ export class BatchRow implements Row {
     lock.file.set(this.name, this.#made)
     // Also where it had another name: the lock file closes only the earlier creates of this one.
     if (step.action.do === 'create' && step.flight?.row !== undefined) runs.journal?.closed(step.flight.row)
-    this.#warnings.push(...warnings, ...leftoverWarnings(step, this.#made))
+    this.#warnings.push(...warnings, ...places.leftBehind(this.#made))
     this.#kept = places.keptError()?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }
   }
@@ -285,9 +284,3 @@ const MISSING: readonly number[] = [403, 404, 410]
 
 const withHint = (error: RushesError, hint: string): RushesError =>
   error.with({ hint: [error.hint, hint].filter(Boolean).join(' ') })
-
-/** Warns about files of an earlier run that had more outputs. */
-const leftoverWarnings = ({ entry, locked }: ActiveStep, made: Made): readonly string[] =>
-  outputsOf(locked)
-    .slice(outputsOf(made).length)
-    .map(({ file }) => `${file} is from an earlier run of ${entry.name}, and stays as it is`)

@@ -80,7 +80,7 @@ async function carryOutBatch(
 ): Promise<number> {
   const { folder } = prepared.manifest
   const lock = await BatchLock.open(ctx, prepared, connection !== undefined)
-  await removeRemains(prepared.plan.steps, folder, lock.file.batch)
+  await removeRemains(prepared.plan, folder)
   const steps = await moveFiles(prepared.plan.steps, {
     disk: prepared.plan.disk,
     lock: lock.file,

@@ -1,5 +1,5 @@
 /** `--sidecar`: writes `<file>.json` beside each file, so that an asset can be traced and created again. */
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { obstacleAt } from '../../download/final-files.js'
 import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
@@ -56,6 +56,9 @@ function inputOf(sent: unknown, served: unknown): unknown {
 
 /** Whether the existing file is the sidecar of the same output, from an earlier command. */
 async function isOurs(path: string, { state, file }: SidecarOptions): Promise<boolean> {
+  // Opening a named pipe would wait for its other end.
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isFile() !== true) return false
   const parsed = parseJson(await readFile(path, 'utf8').catch(() => ''))
   if (!parsed.ok || !isObject(parsed.value)) return false
   return parsed.value.run_id === state.id && parsed.value.sha256 === file.sha256

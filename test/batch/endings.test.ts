@@ -1,0 +1,77 @@
+/** Files of a batch whose extensions only their bytes decide, and temporary files of a batch with a copied lock file. */
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { ownerOfParts } from '../../src/batch/lock/lock.js'
+import { createFamily, sha256 } from '../support/family.js'
+
+const PICTURE = { name: 'fox', prompt: 'a fox' }
+const FILM = { ...PICTURE, kind: 'video' }
+
+it('a row that becomes a video gets a file with its own extension, and the earlier image stays and is named', async () => {
+  const { run, write, path, lock, created } = await createFamily([PICTURE])
+  await run()
+  const image = sha256(path('fox.png'))
+  write([FILM])
+  expect((await run(['--dry-run'])).stdout).toContain('create\tfox\tfox.{ext}\t')
+  const { code, stderr } = await run()
+  expect(code).toBe(0)
+  expect(stderr).toContain('fox.png is from an earlier run of fox, and stays as it is')
+  expect(stderr).not.toContain('its name was kept')
+  expect(lock().fox).toMatchObject({ kind: 'video', file: 'fox.mp4', sha256: sha256(path('fox.mp4')) })
+  expect(sha256(path('fox.png'))).toBe(image)
+  created()
+  expect([(await run(['--check'])).code, (await run()).code, created()]).toEqual([0, 0, []])
+})
+
+it('a file of somebody else at the new extension is in the way before anything is sent', async () => {
+  const { run, write, path, created } = await createFamily([PICTURE])
+  await run()
+  created()
+  write([FILM])
+  writeFileSync(path('fox.mp4'), 'mine')
+  const { code, stderr } = await run()
+  expect([code, created()]).toEqual([2, []])
+  expect(stderr).toContain('fox.mp4 (fox, line 1): not created by this batch')
+  expect(readFileSync(path('fox.mp4'), 'utf8')).toBe('mine')
+})
+
+it('a run of the same kind with another format gets the extension of its bytes', async () => {
+  const jpeg = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(200)])
+  let isJpeg = false
+  const engine = {
+    async render({ folder }: { readonly folder: string }) {
+      const image = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
+      writeFileSync(join(folder, 'file'), isJpeg ? jpeg : Buffer.concat([image, Buffer.alloc(20)]))
+      return [{ name: 'file', contentType: isJpeg ? 'image/jpeg' : 'image/png' }]
+    },
+  }
+  const { run, write, lock, path } = await createFamily([PICTURE], { engine })
+  await run()
+  isJpeg = true
+  write([{ ...PICTURE, prompt: 'another fox' }])
+  const { code, stderr } = await run()
+  expect([code, lock().fox.file, existsSync(path('fox.png'))]).toEqual([0, 'fox.jpg', true])
+  expect(stderr).toContain('fox.png is from an earlier run of fox')
+  expect((await run(['--check'])).code).toBe(0)
+})
+
+it('two batches with one copied lock file leave the files alone that the other one is moving', async () => {
+  const { run, path, lockPath, write, service, manifest } = await createFamily([PICTURE])
+  await run()
+  const other = { manifest: path('in/shots.json'), lockPath: path('in/shots.lock.json') }
+  mkdirSync(path('in'))
+  copyFileSync(manifest, other.manifest)
+  copyFileSync(lockPath, other.lockPath)
+  copyFileSync(path('fox.png'), path('in/fox.png'))
+  const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
+  const staged = path(`in/.fox.png.${ownerOfParts(batch, lockPath)}01234567.move`)
+  writeFileSync(staged, 'of the other batch')
+  write([{ ...PICTURE, output: 'in/wolf.png' }])
+  expect((await service.run(['batch', other.manifest])).code).toBe(0)
+  expect(readFileSync(staged, 'utf8')).toBe('of the other batch')
+  expect((await run()).code).toBe(0)
+  expect(existsSync(path('in/wolf.png'))).toBe(true)
+  // Its own are found again, however the path is written.
+  expect(existsSync(staged)).toBe(false)
+})

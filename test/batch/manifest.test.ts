@@ -100,9 +100,9 @@ runs:
     ['brackets without end', '['.repeat(20_000), /levels deep/],
     ['dashes without end', '- '.repeat(20_000), /levels deep/],
     ['two documents', 'runs: []\n---\nruns: []', /^2 a second YAML document starts here/],
-    ['a field that occurs twice', 'runs:\n  - name: a\n    name: b', /^3 the field "name" occurs twice$/],
+    ['a field that occurs twice', 'runs:\n  - name: a\n    name: b', /^3 the key "name" occurs twice$/],
     ['a tag', 'runs: !mine []', /^1 unresolved tag: !mine$/],
-    ['a map as a name', 'runs: [{? {a: b} : c}]', /^1 invalid field name$/],
+    ['a map as a name', 'runs: [{? {a: b} : c}]', /^1 a key must be text$/],
     ['nothing', '', /^1 the manifest is empty$/],
     ['a comment alone', '# nothing', /^1 the manifest is empty$/],
     ['UTF-16', Buffer.from('\ufeffruns: []', 'utf16le'), /^1 the manifest is UTF-16 text: save it as UTF-8$/],
@@ -131,8 +131,8 @@ describe('JSON and CSV', () => {
   it.each([
     ['a.json', '{"runs": []} x', '1 unexpected scalar at node end'],
     ['a.json', '[\n"a', '2 missing closing "quote'],
-    ['a.json', '{"runs": [],\n "runs": []}', '2 the field "runs" occurs twice'],
-    ['a.json', '['.repeat(100_000), '1 the manifest is nested more than 60 levels deep'],
+    ['a.json', '{"runs": [],\n "runs": []}', '2 the key "runs" occurs twice'],
+    ['a.json', '['.repeat(100_000), '1 the text is nested more than 60 levels deep'],
     ['a.json', '{"a": 1', '1 flow map must end with a }'],
     [
       'a.jsonl',

@@ -4,11 +4,9 @@
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
-import { isMap, isNode, isScalar, LineCounter, visit } from 'yaml'
 import { messageOf } from '../../errors.js'
-import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
-import { integerOf, readJson } from '../../protocol/json.js'
-import { shortened } from '../../protocol/text.js'
+import { InvalidText, readYaml } from '../../host/yaml.js'
+import { readJson } from '../../protocol/json.js'
 import type { ManifestProblem, Path } from './problems.js'
 
 export interface ParsedManifest {
@@ -21,32 +19,18 @@ export interface ParsedManifest {
 
 /** Maximum size of a manifest. 10,000 runs with long prompts take a few MiB. */
 export const MAX_BYTES = 16 * 1024 * 1024
-/** Maximum nesting. The parser is recursive, and overflows the stack only at a far greater depth. */
-const MAX_DEPTH = 60
-/** More uses of aliases would fill the memory. */
-const MAX_ALIASES = 100_000
-
-/** Thrown for a text that cannot be parsed. */
-class Invalid extends Error {
-  readonly line: number
-  constructor(line: number, message: string) {
-    super(message)
-    this.line = line
-  }
-}
-
 /** Returns the problem of a text that cannot be parsed. The extension of `path` is that of the format; default: YAML. */
 export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest | ManifestProblem {
   try {
     const text = decode(bytes)
-    if (text.trim() === '') throw new Invalid(1, 'the manifest is empty')
+    if (text.trim() === '') throw new InvalidText(1, 'the manifest is empty')
     const extension = extname(path).toLowerCase()
     if (extension === '.csv') return readCsv(text)
     if (['.jsonl', '.ndjson'].includes(extension) || (extension === '' && isJsonLines(text)))
       return readJsonLines(text)
-    return readYaml(text)
+    return readManifest(text)
   } catch (error) {
-    if (error instanceof Invalid) return { line: error.line, message: error.message }
+    if (error instanceof InvalidText) return { line: error.line, message: error.message }
     throw error
   }
 }
@@ -54,16 +38,16 @@ export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest |
 /** Decodes UTF-8 without the byte order mark that some editors write. */
 function decode(bytes: Uint8Array): string {
   if (bytes.byteLength > MAX_BYTES)
-    throw new Invalid(
+    throw new InvalidText(
       1,
       `the manifest is too large: ${bytes.byteLength} bytes; the limit is ${MAX_BYTES / 1024 / 1024} MiB`,
     )
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
-    throw new Invalid(1, 'the manifest is UTF-16 text: save it as UTF-8')
+    throw new InvalidText(1, 'the manifest is UTF-16 text: save it as UTF-8')
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw new Invalid(1, 'the manifest is not valid UTF-8 text')
+    throw new InvalidText(1, 'the manifest is not valid UTF-8 text')
   }
 }
 
@@ -87,83 +71,16 @@ function jsonIn(text: string, line: number, what = ''): unknown {
   try {
     return readJson(text)
   } catch (error) {
-    throw new Invalid(line, `${what}invalid JSON: ${messageOf(error)}`)
+    throw new InvalidText(line, `${what}invalid JSON: ${messageOf(error)}`)
   }
 }
 
-function readYaml(text: string): ParsedManifest {
-  const counter = new LineCounter()
-  counter.addNewLine(0)
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) counter.addNewLine(at + 1)
-  const lineAt = (offset = 0) => counter.linePos(offset).line
-  // Tabs can begin a line in JSON, and not in YAML.
-  const isJson = /^\s*[[{]/.test(text)
-  const documents = parseYamlDocuments(isJson ? text.replaceAll('\t', ' ') : text, MAX_DEPTH, { merge: true })
-  if (documents === undefined)
-    throw new Invalid(1, `the manifest is nested more than ${MAX_DEPTH} levels deep`)
-  const [document, second] = documents
-  const [error] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])
-  if (error !== undefined)
-    throw new Invalid(
-      lineAt(error.pos[0]),
-      error.code === 'BLOCK_AS_IMPLICIT_KEY'
-        ? 'put the text in quotes: without them, a ": " in it starts a map'
-        : error.message.charAt(0).toLowerCase() + error.message.slice(1),
-    )
+function readManifest(text: string): ParsedManifest {
+  const [document, second] = readYaml(text)
   if (second !== undefined)
-    throw new Invalid(
-      lineAt(second.range[0]),
-      'a second YAML document starts here; a manifest can have only one',
-    )
-  if (document?.contents == null) throw new Invalid(1, 'the manifest is empty')
-  prepare(document, lineAt)
-  try {
-    return {
-      value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown,
-      lineOf: (path) => lineAt(offsetOf(document, path)),
-      isCsv: false,
-    }
-  } catch (error) {
-    // An alias without an anchor, or too many aliases.
-    throw new Invalid(1, messageOf(error))
-  }
-}
-
-/** Keeps the digits of integers of 64 bits. Throws for a field that occurs twice, and for a value that contains itself. */
-function prepare(document: YamlDocument, lineAt: (offset?: number) => number): void {
-  const anchors = new Map<string, unknown>()
-  visit(document, {
-    Alias(_, node, path) {
-      if (path.some((each) => each === anchors.get(node.source)))
-        throw new Invalid(lineAt(node.range?.[0]), `*${node.source} is inside the value that it repeats`)
-    },
-    Scalar(_, node) {
-      if (typeof node.value === 'number' && !Number.isSafeInteger(node.value))
-        node.value = integerOf(node.source ?? '') ?? node.value
-    },
-    Collection(_, node) {
-      if (node.anchor) anchors.set(node.anchor, node)
-      if (!isMap(node)) return
-      const names = new Set<string>()
-      for (const { key } of node.items) {
-        const line = lineAt(isNode(key) ? key.range?.[0] : undefined)
-        if (!isScalar(key) || key.value === null) throw new Invalid(line, 'invalid field name')
-        const name = String(key.value)
-        if (names.has(name) && name !== 'Symbol(<<)')
-          throw new Invalid(line, `the field "${shortened(name, 60)}" occurs twice`)
-        names.add(name)
-      }
-    },
-  })
-}
-
-/** Of a value, or of the innermost value around it that has a place: an alias and a merged field have none. */
-function offsetOf(document: YamlDocument, path: Path): number | undefined {
-  for (let length = path.length; length > 0; length--) {
-    const node = document.getIn(path.slice(0, length), true)
-    if (isNode(node) && node.range) return node.range[0]
-  }
-  return document.contents?.range[0]
+    throw new InvalidText(second.line, 'a second YAML document starts here; a manifest can have only one')
+  if (document === undefined || document.value === null) throw new InvalidText(1, 'the manifest is empty')
+  return { value: document.value, lineOf: document.lineOf, isCsv: false }
 }
 
 interface CsvRecord {
@@ -194,7 +111,7 @@ function readCsv(written: string): ParsedManifest {
     return { value, lineOf: ([row = -1]) => lines[Number(row)] ?? 1, isCsv: true }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    throw new Invalid(
+    throw new InvalidText(
       Number(error.lines) || 1,
       `invalid CSV: ${error.message.replace(/ (at|on) line \d+/, '')}`,
     )
@@ -204,6 +121,6 @@ function readCsv(written: string): ParsedManifest {
 function columnsOf(header: readonly string[]): string[] {
   const names = header.map((cell) => cell.trim())
   const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at)
-  if (twice !== undefined) throw new Invalid(1, `the column "${twice}" occurs twice`)
+  if (twice !== undefined) throw new InvalidText(1, `the column "${twice}" occurs twice`)
   return names
 }

@@ -10,15 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database.js'
-import { isPosix } from './file-system.js'
 import { errorCode } from './system-error.js'
-
-interface HeldLock {
-  /** Releases the lock and keeps the file, which then shows that the process has ended. */
-  release(): void
-  /** Removes the file. Call it when no record contains the id of the lock. */
-  remove(): void
-}
 
 /** Keeps the connections referenced: one that is collected as garbage closes its file, which releases the lock. */
 const held = new Set<SqliteConnection>()
@@ -27,33 +19,20 @@ const held = new Set<SqliteConnection>()
 const BUSY_MS = 100
 
 /** Returns undefined if the lock cannot be taken: other processes then cannot tell whether this process runs. */
-export function takeLock(path: string): HeldLock | undefined {
+export function takeLock(path: string): SqliteConnection | undefined {
   let database: SqliteConnection | undefined
   try {
     createPrivately(path)
     database = connect(path)
     // Nothing is written, so SQLite needs no journal file.
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE`)
+    held.add(database)
+    return database
   } catch {
     database?.close()
     // An unlocked file would show that this process has ended.
     removeLock(path)
     return undefined
-  }
-  const connection = database
-  held.add(connection)
-  const release = () => {
-    held.delete(connection)
-    connection.close()
-  }
-  return {
-    release,
-    remove() {
-      removeLock(path)
-      release()
-      // Windows cannot remove an open file.
-      if (!isPosix) removeLock(path)
-    },
   }
 }
 
@@ -78,42 +57,48 @@ function removeLock(path: string): void {
   }
 }
 
+const isLockName = (name: string): boolean => /^[0-9a-f]{16}$/.test(name)
+
 /** Returns the folder of the lock files, inside the folder of the databases. */
 const locksFolder = (folder: string): string => join(folder, 'processes')
 
+const lockPath = (folder: string, id: string): string => join(locksFolder(folder), id)
+
 /** The lock of this process, named in the records that it writes. */
-export interface ProcessLock {
+export class ProcessLock {
+  readonly #folder: string
+  #id: string | undefined
+  #connection: SqliteConnection | undefined
+
+  /** `folder`: of the databases. */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
   /** 16 hexadecimal digits. The first read takes the lock. */
-  readonly id: string
-  /** The folder that was passed to `processLockIn`. */
-  readonly folder: string
+  get id(): string {
+    if (this.#id === undefined) {
+      // A process without a lock has an id too, but other processes cannot tell whether it runs.
+      this.#id = randomBytes(8).toString('hex')
+      this.#connection = takeLock(lockPath(this.#folder, this.#id))
+      removeOldLocks(locksFolder(this.#folder))
+    }
+    return this.#id
+  }
+
   /**
    * Ends the lock. `isNamed`: some records still contain the id, so the file is kept and shows that the process has
    * ended.
    */
-  end(isNamed?: boolean): void
-}
-
-export function processLockIn(folder: string): ProcessLock {
-  let id: string | undefined
-  let lock: HeldLock | undefined
-  return {
-    folder,
-    get id() {
-      if (id === undefined) {
-        // A process without a lock has an id too, but other processes cannot tell whether it runs.
-        id = randomBytes(8).toString('hex')
-        lock = takeLock(join(locksFolder(folder), id))
-        removeOldLocks(locksFolder(folder))
-      }
-      return id
-    },
-    end(isNamed = false) {
-      if (isNamed) lock?.release()
-      else lock?.remove()
-      id = undefined
-      lock = undefined
-    },
+  end(isNamed = false): void {
+    if (this.#id === undefined) return
+    if (this.#connection !== undefined) {
+      held.delete(this.#connection)
+      this.#connection.close()
+    }
+    if (!isNamed) removeLock(lockPath(this.#folder, this.#id))
+    this.#id = undefined
+    this.#connection = undefined
   }
 }
 
@@ -125,8 +110,6 @@ const UNSEEN_MS = 300_000
  * count by their last sign.
  */
 const OLD_MS = 86_400_000
-
-const isLockName = (name: string): boolean => /^[0-9a-f]{16}$/.test(name)
 
 /** Removes the old locks of ended processes. Other files in the folder are not ours. */
 function removeOldLocks(folder: string): void {
@@ -143,32 +126,20 @@ function removeOldLocks(folder: string): void {
 
 /** Returns whether the process with this id runs, or undefined if its lock does not show it. */
 export const isRunning = (folder: string, id: string): boolean | undefined =>
-  isLockName(id) ? isLocked(join(locksFolder(folder), id)) : undefined
+  isLockName(id) ? isLocked(lockPath(folder, id)) : undefined
 
 /**
- * Returns a test that reads each lock only once. Use it for one operation only, because the answers are cached. If a
- * lock does not show the state (or `id` is undefined, in a record of an earlier version), `silentMs` decides: the time
- * since the last sign of the process. A value far below 0
- * means that the clock was set back, so the process counts as ended.
+ * Returns a test of the ids in records that reads each lock only once. Use it for one operation only, because the answers are
+ * cached. If a lock does not show the state, or the record is of an earlier version, `silentMs` decides: the time since the last
+ * sign of the process. A value far below 0 means that the clock was set back, so the process counts as ended.
  */
-export function runningIn(folder: string | undefined): (id: string | undefined, silentMs: number) => boolean {
-  const cached = new Map<string, boolean | undefined>()
-  return (id = '', silentMs) => {
-    if (!cached.has(id)) cached.set(id, folder === undefined ? undefined : isRunning(folder, id))
+export function runningIn(folder: string): (id: unknown, silentMs: number) => boolean {
+  const cached = new Map<unknown, boolean | undefined>()
+  return (id, silentMs) => {
+    if (!cached.has(id)) cached.set(id, isRunning(folder, String(id).replace(/^@/, '')))
     return cached.get(id) ?? Math.abs(silentMs) < UNSEEN_MS
   }
 }
-
-/**
- * Returns the form of the id in a record: `@` and the id. Earlier versions wrote start time and machine
- * (`4711@1f0e9a3c`). They read the new form as a process on another machine, and decide by the time since its last
- * sign.
- */
-export const ownerText = (id: string): string => `@${id}`
-
-/** Returns the id in a record; undefined if an earlier version wrote it. */
-export const ownerOf = (text: unknown): string | undefined =>
-  typeof text === 'string' ? /^@([0-9a-f]{16})$/.exec(text)?.[1] : undefined
 
 /** Returns whether a process group has a member. A member that has ended counts until its parent reaps it. */
 export function groupIsAlive(leader: number): boolean {

@@ -17,7 +17,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { messageOf, newerState, RushesError, usageError } from '../errors.js'
 import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
-import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
+import { ProcessLock, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
@@ -162,7 +162,7 @@ export class Journal {
   constructor(options: JournalOptions) {
     this.path = join(options.folder, JOURNAL_FILE)
     this.#options = options
-    this.#lock = processLockIn(options.folder)
+    this.#lock = new ProcessLock(options.folder)
     this.#open()
   }
 
@@ -262,11 +262,11 @@ export class Journal {
         kind,
         model,
         input: writeJson(withoutData(input, media)),
-        identity: intent.identity ?? identityOf(model, input, undefined, media),
+        identity: intent.identity ?? identityOf(model, input, media),
         phase: 'sending',
         status: 'sending',
         pid: process.pid,
-        started_at: ownerText(this.#lock.id),
+        started_at: this.#lock.id,
         created_at: this.#options.now(),
         request_id: requestId,
         estimate: estimate?.millionths,
@@ -594,8 +594,7 @@ export class Journal {
     )
     const isRunning = runningIn(this.#options.folder)
     const orphans = sending.filter(
-      ({ started_at, created_at }) =>
-        !isRunning(ownerOf(started_at), this.#options.now() - Number(created_at)),
+      ({ started_at, created_at }) => !isRunning(started_at, this.#options.now() - Number(created_at)),
     )
     if (orphans.length === 0) return
     this.write('best effort', (db) => {

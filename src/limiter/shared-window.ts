@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import { type OpenDatabase, openOrQuarantine } from '../host/database.js'
-import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
+import { ProcessLock, runningIn } from '../host/process-lock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { waitMs } from './window.js'
 
@@ -96,7 +96,7 @@ export class SharedWindow {
 
   constructor(options: SharedWindowOptions) {
     this.#options = options
-    this.#lock = processLockIn(dirname(options.path))
+    this.#lock = new ProcessLock(dirname(options.path))
     let isReplaced = false
     this.#database = openOrQuarantine(
       { path: options.path, migrations: MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
@@ -111,7 +111,7 @@ export class SharedWindow {
   take(spare: number): { readonly slot: number } | { readonly retryInMs: number } {
     const { keyHash, clock } = this.#options
     // Read the id before the transaction, because other processes wait for the transaction.
-    const holder = ownerText(this.#lock.id)
+    const holder = this.#lock.id
     const db = this.#database
     const taken = db.transaction(() => {
       // Read the clock under the lock, so that no time in the file is later.
@@ -134,9 +134,9 @@ export class SharedWindow {
       )
       if (wait > 0) {
         // The requests of dead processes may have been sent, so their slots count for one window from now.
-        const isRunning = runningIn(this.#lock.folder)
+        const isRunning = runningIn(dirname(this.#options.path))
         for (const { place, started_at, granted_at, settledAtMs } of slots)
-          if (settledAtMs === undefined && !isRunning(ownerOf(started_at), nowMs - Number(granted_at)))
+          if (settledAtMs === undefined && !isRunning(started_at, nowMs - Number(granted_at)))
             this.#settle(Number(place), nowMs)
         return { retryInMs: wait === Number.POSITIVE_INFINITY ? ASK_AGAIN_MS : wait }
       }

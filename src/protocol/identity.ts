@@ -52,20 +52,12 @@ const contentOf = (media: unknown): unknown =>
 
 /**
  * Returns a hash that is equal for the same model and input. Two inputs with equal hashes differ at most in the order
- * of fields or the encoding of a data: URL. `parameter`: name of the parameter, if `input` is the value of one
- * parameter. `media`: names of the media parameters.
+ * of fields or the encoding of a data: URL. `media`: names of the media parameters.
  */
-export function identityOf(
-  model: string,
-  input: unknown,
-  parameter?: string,
-  media: Iterable<string> = STANDARD,
-): string {
-  const named = parameter === undefined ? input : { [parameter]: input }
-  const changed = isObject(named) ? withIdentities(named, media) : named
-  const meant = parameter !== undefined && isObject(changed) ? changed[parameter] : changed
+export function identityOf(model: string, input: unknown, media: Iterable<string> = STANDARD): string {
+  const identified = isObject(input) ? withIdentities(input, media) : input
   return createHash('sha256')
-    .update(canonical({ model, input: meant }))
+    .update(canonical({ model, input: identified }))
     .digest('hex')
 }
 

@@ -1,6 +1,6 @@
 /** Parses unknown JSON into the types of the protocol, or returns the first error. */
 import { readJson } from './json.js'
-import { phaseOf, progressText, type RunState } from './run-state.js'
+import { phaseOf, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
@@ -93,10 +93,6 @@ export function parseRun(
     },
   }
 }
-
-/** Returns the text for how far the run is; empty if it has ended, or if the service does not say it. */
-export const progressOf = ({ phase, service }: RunState): string =>
-  phase === 'running' && isObject(service) ? progressText(service) : ''
 
 interface ErrorBody {
   readonly code: string | undefined

@@ -56,15 +56,9 @@ function factorOf(byValue: Readonly<Record<string, number>>, value: unknown): nu
   return Object.hasOwn(byValue, String(value)) ? (byValue[String(value)] ?? 1) : 1
 }
 
-/** Returns the price of a run, exact to six decimals. Undefined if the document has no price. */
-export const priceOf = (document: Priced, input: ModelInput): number | undefined => {
-  const amount = millionthsOf(document, input)
-  return amount === undefined ? undefined : amount / Number(UNIT)
-}
-
 /** Returns the credits that the service charges for a run: its price, rounded up. 0 if the document has no price. */
 export const creditsOf = ({ price, input: schema }: Priced, input: ModelInput): number =>
-  priceOf({ price: price && { ...price, round_up: true }, input: schema }, input) ?? 0
+  amountOf(millionthsOf({ price: price && { ...price, round_up: true }, input: schema }, input) ?? 0)
 
 /** Returns the values with the highest factors. Their price is the highest that a run can have. */
 export const dearestInput = (price: Price, input?: ModelSchema): ModelInput => extremeInput(price, input, -1)

@@ -70,10 +70,12 @@ export const isOutcomeUnknown = (state: RunState): boolean => errorCodeOf(state)
 export const isCanceled = ({ status }: RunState): boolean => /^cancell?ed$/i.test(status.trim())
 
 /**
- * Text for how far an unfinished run is: `40 %`, or `3 before it` in the queue of the model's server. Empty if the
+ * Text for how far a running run is: `40 %`, or `3 before it` in the queue of the model's server. Empty if it has ended, or if the
  * service says neither.
  */
-export function progressText({ progress, queue_position: before }: ProgressFields): string {
+export function progressOf({ phase, service }: RunState): string {
+  if (phase !== 'running' || service === null) return ''
+  const { progress, queue_position: before } = service as Readonly<Record<string, unknown>>
   if (typeof progress === 'number' && progress >= 0 && progress <= 1) return `${Math.floor(progress * 100)} %`
   return typeof before === 'number' && before > 0 ? `${before.toLocaleString('en')} before it` : ''
 }
@@ -81,12 +83,6 @@ export function progressText({ progress, queue_position: before }: ProgressField
 /** For example `processing, 40 %`. */
 export const withProgress = (status: string, progress: string): string =>
   progress === '' ? status : `${status}, ${progress}`
-
-/** Fields of a run object, unchecked. */
-interface ProgressFields {
-  readonly progress?: unknown
-  readonly queue_position?: unknown
-}
 
 /** The statuses of the local service, in the order of a run's life. */
 export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed', 'canceled'] as const

@@ -3,9 +3,9 @@
  * Nothing here refers to the lock, so that only `process-lock.ts` can keep it.
  */
 import { setTimeout } from 'node:timers/promises'
-import { processLockIn } from '../../src/host/process-lock.js'
+import { ProcessLock } from '../../src/host/process-lock.js'
 
-const { id } = processLockIn(process.argv[2] ?? '')
+const { id } = new ProcessLock(process.argv[2] ?? '')
 for (let turn = 0; turn < 3; turn++) {
   globalThis.gc?.()
   await setTimeout(1)

@@ -4,15 +4,7 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withDatabase } from '../../src/host/database.js'
-import {
-  isLocked,
-  isRunning,
-  ownerOf,
-  ownerText,
-  processLockIn,
-  runningIn,
-  takeLock,
-} from '../../src/host/process-lock.js'
+import { isLocked, isRunning, ProcessLock, runningIn, takeLock } from '../../src/host/process-lock.js'
 import { built } from '../support/built.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -44,7 +36,7 @@ describe('a process', () => {
 
   it('takes its lock when its id is asked for, and leaves a file only where records name it', () => {
     const folder = temporaryFolder()
-    const lock = processLockIn(folder)
+    const lock = new ProcessLock(folder)
     lock.end()
     expect(readdirSync(folder)).toEqual([])
     const { id } = lock
@@ -60,7 +52,7 @@ describe('a process', () => {
   it('removes the lock file of an ended process after a day, and nothing that is running or no lock', () => {
     const folder = temporaryFolder()
     const take = () => {
-      const lock = processLockIn(folder)
+      const lock = new ProcessLock(folder)
       onTestFinished(() => lock.end())
       return lock.id
     }
@@ -86,22 +78,21 @@ describe('a process', () => {
   it('whose lock cannot be taken has an id of which nothing is proven', () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'processes'), 'no folder')
-    const { id } = processLockIn(folder)
+    const { id } = new ProcessLock(folder)
     expect(isRunning(folder, id)).toBeUndefined()
     expect(runningIn(folder)(id, 0)).toBe(true)
   })
 })
 
-it.each<[name: string, id: string | undefined, silentMs: number, runs: boolean]>([
+it.each<[name: string, id: string | null, silentMs: number, runs: boolean]>([
   ['of which nothing is proven', NOBODY, FIVE_MINUTES_MS - 1, true],
   ['that was silent for five minutes', NOBODY, FIVE_MINUTES_MS, false],
   ['whose clock is ahead', NOBODY, -5_000, true],
   ['recorded before the clock was set back by an hour', NOBODY, -3_600_000, false],
-  ['of an earlier version', undefined, FIVE_MINUTES_MS - 1, true],
-  ['of an earlier version that was silent for five minutes', undefined, FIVE_MINUTES_MS, false],
+  ['of an earlier version', '4711@1f0e9a3c', FIVE_MINUTES_MS - 1, true],
+  ['of an earlier version that was silent for five minutes', null, FIVE_MINUTES_MS, false],
 ])('a process %s', (_, id, silentMs, runs) => {
   expect(runningIn(temporaryFolder())(id, silentMs)).toBe(runs)
-  expect(runningIn(undefined)(id, silentMs)).toBe(runs)
 })
 
 it('an id from a file of another user leads nowhere', () => {
@@ -109,10 +100,4 @@ it('an id from a file of another user leads nowhere', () => {
   mkdirSync(join(folder, 'processes'))
   writeFileSync(join(folder, 'other'), '')
   expect(isRunning(folder, '../other')).toBeUndefined()
-})
-
-it('reads the owner of a record, and that of earlier versions as unknown', () => {
-  expect(ownerOf(ownerText(NOBODY))).toBe(NOBODY)
-  for (const text of ['4711@1f0e9a3c', '4711', '@1f0e9a3c@0badf00d', null])
-    expect(ownerOf(text)).toBeUndefined()
 })

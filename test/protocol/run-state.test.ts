@@ -2,8 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRunUrl, findRunId, isRunId, runUrl } from '../../src/protocol/id.js'
 
-import { parseErrorBody, parseJson, parseRun, progressOf } from '../../src/protocol/parse.js'
-import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
+import { parseErrorBody, parseJson, parseRun } from '../../src/protocol/parse.js'
+import {
+  FAILURE_STATUSES,
+  LOCAL_MOVES,
+  LOCAL_STATUSES,
+  phaseOf,
+  progressOf,
+} from '../../src/protocol/run-state.js'
 import { anyCharacter } from '../support/any-character.js'
 import { runState } from '../support/runs.js'
 

@@ -86,7 +86,7 @@ async function payOnce(session: McpSession, create: Create, job: Job): Promise<v
   const earlier = (await earlierCreate(session, requestId)) ?? (await createHere(session, create, job))
   if (earlier === undefined) return
   const { model = '', input, media } = await buildRequest(job.ctx, request)
-  if (earlier.identity !== identityOf(model, input, undefined, media)) throw otherArguments(keyOf(requestId))
+  if (earlier.identity !== identityOf(model, input, media)) throw otherArguments(keyOf(requestId))
   await revisit(job.ctx, [idOf(earlier, requestId)], flags, { observer: job })
 }
 

@@ -87,7 +87,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     requestId: options.requestId,
     folder: resolve('.'),
     // Equal for links to one output that differ at each call.
-    identity: identityOf(model, request.input, undefined, media),
+    identity: identityOf(model, request.input, media),
     dayLimit: limit.perDay,
   }
   const begins = Array.from({ length: count }, (_, index): Begin => {

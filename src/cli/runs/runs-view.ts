@@ -5,8 +5,7 @@
  */
 import { every } from '../../host/clock.js'
 import type { Journal } from '../../journal/index.js'
-import { progressOf } from '../../protocol/parse.js'
-import { withProgress } from '../../protocol/run-state.js'
+import { progressOf, withProgress } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'

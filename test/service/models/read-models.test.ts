@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
 import type { ModelDocument } from '../../../src/protocol/models.js'
-import { creditsOf, priceOf } from '../../../src/protocol/price.js'
+import { creditsOf, millionthsOf } from '../../../src/protocol/price.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { readModels } from '../../../src/service/models/read-models.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
@@ -302,9 +302,9 @@ describe('what is read', () => {
   it('prices that are rounded up to whole credits, unless nothing is charged', () => {
     const path = folderWith({ [ONE]: valid('a/b', 'price: { run: 0.4 }') })
     const [free] = readModels({ path, env: {}, types: ENGINE_TYPES, isCharged: false })
-    expect(priceOf(free?.document as ModelDocument, {})).toBe(0.4)
+    expect(millionthsOf(free?.document as ModelDocument, {})).toBe(400_000)
     const [charged] = readModels({ path, env: {}, types: ENGINE_TYPES })
-    expect(priceOf(charged?.document as ModelDocument, {})).toBe(1)
+    expect(millionthsOf(charged?.document as ModelDocument, {})).toBe(1_000_000)
     expect(creditsOf(free?.document as ModelDocument, {})).toBe(1)
   })
 

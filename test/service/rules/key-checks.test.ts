@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { priceOf } from '../../../src/protocol/price.js'
+import { creditsOf } from '../../../src/protocol/price.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { type AccountState, checkBudget } from '../../../src/service/rules/key-checks.js'
 
@@ -11,7 +11,7 @@ test.each([
   ['video', { resolution: '1080p' }, 10],
   ['video', { resolution: '1080p', duration: '10' }, 20],
 ] as const)('%s %o costs %i', (kind, input, price) => {
-  expect(priceOf(PREVIEW_DOCUMENTS[kind], { prompt: 'a fox', ...input })).toBe(price)
+  expect(creditsOf(PREVIEW_DOCUMENTS[kind], { prompt: 'a fox', ...input })).toBe(price)
 })
 
 describe('a price of 5', () => {

@@ -5,7 +5,6 @@ import { findProxy, noProxy } from '../../src/host/http.js'
 
 describe('the proxy of an address', () => {
   it.each<[string, string, Record<string, string>, string | undefined]>([
-    ['none', 'https:', {}, undefined],
     ['an empty variable', 'https:', { HTTPS_PROXY: '', https_proxy: ' ' }, undefined],
     ['capitals', 'https:', { HTTPS_PROXY: 'http://p:1' }, 'http://p:1/'],
     [

@@ -74,14 +74,6 @@ describe('a process', () => {
     })
     expect(isLocked(path)).toBeUndefined()
   })
-
-  it('whose lock cannot be taken has an id of which nothing is proven', () => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'processes'), 'no folder')
-    const { id } = new ProcessLock(folder)
-    expect(isRunning(folder, id)).toBeUndefined()
-    expect(runningIn(folder)(id, 0)).toBe(true)
-  })
 })
 
 it.each<[name: string, id: string | null, silentMs: number, runs: boolean]>([

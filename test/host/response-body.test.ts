@@ -37,11 +37,9 @@ const zstd: ((bytes: Uint8Array) => Buffer) | undefined = Reflect.get(
 const brotli = (bytes: Uint8Array) => zlib.brotliCompressSync(bytes)
 const ENCODED: readonly [string | undefined, Buffer][] = [
   [undefined, CONTENT],
-  ['aws-chunked', CONTENT],
   ['aws-chunked, GZIP', zlib.gzipSync(CONTENT)],
   ['gzip', zlib.gzipSync(CONTENT)],
   ['deflate', zlib.deflateSync(CONTENT)],
-  ['br', brotli(CONTENT)],
   ['br, identity, gzip', zlib.gzipSync(brotli(CONTENT))],
   ...(zstd === undefined ? [] : [['zstd', zstd(CONTENT)] as [string, Buffer]]),
 ]
@@ -64,7 +62,7 @@ describe('an encoded body', () => {
     },
   )
 
-  it.each(['gzip', 'deflate', 'br'])('fails on a %s body that ends too early', async (encoding) => {
+  it.each(['gzip', 'deflate'])('fails on a %s body that ends too early', async (encoding) => {
     const [, encoded] = ENCODED.find(([name]) => name === encoding) ?? []
     const { error } = await read(encoding, inChunks((encoded ?? CONTENT).subarray(0, -9), 65_536))
     expect(error).toBeInstanceOf(HttpFailure)
@@ -109,7 +107,6 @@ describe('a text', () => {
   })
 
   it.each<[string, Uint8Array, string | undefined, boolean]>([
-    ['plain', CONTENT, undefined, false],
     ['encoded', zlib.gzipSync(CONTENT), 'gzip', false],
     ['plain, although the header names an encoding', CONTENT, 'gzip', false],
     ['of no known encoding, but plain', CONTENT, 'nonsense', false],

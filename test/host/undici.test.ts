@@ -143,8 +143,8 @@ describe('an exchange', () => {
 })
 
 describe('certainly not sent', () => {
-  it.each(['http://127.0.0.1:1/', 'http://localhost:1/'])('a refused connection: %s', async (url) => {
-    const error = await failure(newNetwork().fetch(post(url)))
+  it('a refused connection, at each address of the name', async () => {
+    const error = await failure(newNetwork().fetch(post('http://localhost:1/')))
     expect(error).toMatchObject({ sent: false, code: 'ECONNREFUSED', message: 'the connection was refused' })
   })
 
@@ -347,24 +347,6 @@ describe('a connection that ends with its answer', () => {
   })
 })
 
-it('a stream is sent with its length, and read chunk by chunk', async () => {
-  const got = awaited<readonly [string | undefined, Buffer]>()
-  const { url } = await serve(async (request, response) => {
-    got.resolve([request.headers['content-length'], await received(request)])
-    response.end('done')
-  })
-  const stream = {
-    bytes: 3,
-    async *chunks() {
-      yield Buffer.from('a')
-      yield Buffer.from('bc')
-    },
-  }
-  const response = await newNetwork().fetch(get(url, { method: 'POST', stream }))
-  expect(await readText(response, 100)).toBe('done')
-  expect(await got.promise).toEqual(['3', Buffer.from('abc')])
-})
-
 describe('60 s of silence', () => {
   it('before the head end the request: perhaps sent', async () => {
     const clock = createManualClock()
@@ -431,27 +413,18 @@ describe('60 s of silence', () => {
     expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
-  it.each(['read to its end later', 'aborted'])(
-    'do not count while a response is not read, and the sender is held back: %s',
-    async (then) => {
-      const clock = createManualClock()
-      const size = 32 * MIB
-      const { url } = await serve((_, response) => response.end(Buffer.alloc(size)))
-      const stop = new AbortController()
-      const response = await newNetwork({ clock }).fetch(get(url, { signal: stop.signal }))
-      await until('no alarm', () => clock.alarms.length === 0)
-      await clock.advance(SILENCE_TIMEOUT_MS * 2)
-      if (then === 'aborted') {
-        stop.abort(REASON)
-        await expect(readText(response, size)).rejects.toBe(REASON)
-      } else {
-        let bytes = 0
-        for await (const chunk of response.body) bytes += chunk.byteLength
-        expect(bytes).toBe(size)
-      }
-      expect(clock.alarms).toEqual([])
-    },
-  )
+  it('do not count while a response is not read, and the sender is held back', async () => {
+    const clock = createManualClock()
+    const size = 32 * MIB
+    const { url } = await serve((_, response) => response.end(Buffer.alloc(size)))
+    const response = await newNetwork({ clock }).fetch(get(url))
+    await until('no alarm', () => clock.alarms.length === 0)
+    await clock.advance(SILENCE_TIMEOUT_MS * 2)
+    let bytes = 0
+    for await (const chunk of response.body) bytes += chunk.byteLength
+    expect(bytes).toBe(size)
+    expect(clock.alarms).toEqual([])
+  })
 
   it.each([true, false])('leave 10 s more for the response after a suspension: %s', async (isAnswered) => {
     const clock = suspendedClock()
@@ -657,14 +630,6 @@ describe('a connection', () => {
     await new Promise((resolve) => setImmediate(resolve))
     await exchange(network, get(served.url, { fresh }))
     expect(served.connections()).toBe(connections)
-  })
-
-  it('of a look is not used for a create', async () => {
-    const served = await serve((_, response) => response.end('ok'))
-    const network = newNetwork()
-    await exchange(network, get(served.url))
-    await exchange(network, post(served.url))
-    expect(served.connections()).toBe(2)
   })
 })
 

@@ -13,7 +13,6 @@ describe('JSON', () => {
     // Beyond 64 bits.
     ['18446744073709551616', 2 ** 64],
     ['12345678901234567.5', Number('12345678901234567.5')],
-    ['12345678901234567e1', Number('12345678901234567e1')],
     [`[${LARGEST},${LARGEST} , {"a":${LARGEST}}]`, [2n ** 64n - 1n, 2n ** 64n - 1n, { a: 2n ** 64n - 1n }]],
     [`"${LARGEST}"`, LARGEST],
     [`["\\"${LARGEST}","\\\\",${LARGEST}]`, [`"${LARGEST}`, '\\', 18446744073709551615n]],
@@ -75,11 +74,9 @@ describe('JSON', () => {
 describe('an integer', () => {
   it.each([
     ['7', 7],
-    ['-0x1', undefined],
     ['0xffffffffffffffff', 18446744073709551615n],
     ['0o17', 15],
     ['1.0', undefined],
-    ['', undefined],
     ['9'.repeat(1_000_000), undefined],
     ['-9223372036854775809', undefined],
   ])('is read as a number where that keeps its digits', (text, value) => {
@@ -92,14 +89,11 @@ describe('JSON that broke off', () => {
     ['after a string', '{"id":"a"', { id: 'a' }],
     ['in a string', '{"id":"a', {}],
     ['after an escaped quote', '{"id":"a\\"', {}],
-    ['in an escape', '{"id":"a\\u00', {}],
     ['after a number that may go on', '{"id":12', {}],
     ['after a whole number', '{"id":12,', { id: 12 }],
     ['in a name', '{"id":"a","na', { id: 'a' }],
-    ['below an object', '{"run":{"id":"a","x":"b', { run: { id: 'a' } }],
     ['after an object', '{"run":{"x":{}},"id":"a","y":{', { run: { x: {} }, id: 'a', y: {} }],
     ['in a list', '{"list":[{"id":"x"},"y', { list: [{ id: 'x' }] }],
-    ['after a list', '{"list":[{"id":"x"}],"id":"a",', { list: [{ id: 'x' }], id: 'a' }],
     [
       'after a name that objects have anyway',
       '{"__proto__":{"id":"x"},"id":"a",',

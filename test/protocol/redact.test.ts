@@ -13,12 +13,9 @@ const each = (key: string, write: (character: string) => string) => [...key].map
 describe('a key in what a service said', () => {
   it.each([
     ['as it is', KEY],
-    ['as JSON', JSON.stringify(KEY).slice(1, -1)],
     ['as JSON, with escaped slashes', JSON.stringify(KEY).slice(1, -1).replace('/', '\\/')],
-    ['as JSON, with every character escaped', each(KEY, json)],
     ['as JSON, in capitals', each(KEY, (character) => json(character).toUpperCase().replace('U', 'u'))],
     ['in a URL', encodeURIComponent(KEY)],
-    ['in a URL, with every character encoded', each(KEY, url)],
   ])('is redacted %s', (_, written) => {
     expect(redact(`Bearer ${written}, and ${written}.`)).toBe('Bearer [API key], and [API key].')
   })

@@ -51,13 +51,10 @@ describe('an id', () => {
   it.each([
     ['r1', true],
     ['..a', true],
-    ['ü/ø?#%', true],
     ['x'.repeat(256), true],
     ['x'.repeat(257), false],
-    ['', false],
     ['..', false],
     ['a\u0000', false],
-    ['a\u009b', false],
     ['a\ud800', false],
   ])('%j → %s', (text, is) => {
     expect(isRunId(text)).toBe(is)
@@ -65,8 +62,6 @@ describe('an id', () => {
 
   it.each<[string, unknown, string | undefined]>([
     ['an integer', { id: 0 }, '0'],
-    ['a fraction', { id: 1.5 }, undefined],
-    ['a list', [{ id: 'a' }], undefined],
     ['a list of one in its place', { id: ['a'] }, undefined],
     ['what every object inherits', Object.create({ id: 'a' }), undefined],
     ['an envelope in an envelope', { data: { run: { id: 'a' } } }, undefined],
@@ -84,14 +79,10 @@ describe('an id', () => {
 
   it.each([
     ['/api/v1/runs/a', 'a'],
-    ['a', 'a'],
     ['https://x.test/p/api/v1/runs/a%20b?x#y', 'a b'],
     ['/api/v1/runs', undefined],
-    ['/p/api/v1/runs/', undefined],
     ['/api/v1/runs/runs', 'runs'],
-    ['', undefined],
     ['/%ff', undefined],
-    ['/a%0a', undefined],
     ['http://[', undefined],
   ])('in Location: %s', (location, id) => {
     expect(findRunId({ body: undefined, location })).toBe(id)
@@ -104,10 +95,7 @@ describe('an answer', () => {
     ['{"error":{"code":1,"message":" "}}', undefined, undefined],
     ['{"error":"b"}', undefined, 'b'],
     ['{"code":"a","message":"b"}', 'a', 'b'],
-    ['{"error":["b"],"message":"m"}', undefined, 'm'],
     ['null', undefined, undefined],
-    ['', undefined, undefined],
-    ['<p>', undefined, undefined],
   ])('of an error: %s', (body, code, message) => {
     expect(parseErrorBody(body)).toEqual({ code, message })
   })
@@ -142,8 +130,6 @@ describe('a run', () => {
     ['error.code', { error: { code: 'dark' } }, 'dark'],
     ['error', { error: 'too dark' }, 'too dark'],
     ['message', { message: 'too dark' }, 'too dark'],
-    ['failure_reason', { failure_reason: 'too dark' }, 'too dark'],
-    ['nothing', { error: null }, undefined],
     ['no text', { error: 5, message: ' ' }, undefined],
   ])('that failed is explained by %s, and has no URLs', (_, more, failure) => {
     expect(runOf({ status: 'failed', output: { urls }, ...more })).toMatchObject({ failure, urls: [] })
@@ -172,7 +158,6 @@ describe('the statuses', () => {
 
   it.each<[string, string, further?: string]>([
     [' Succeeded ', 'succeeded'],
-    ['succeeded', 'succeeded', 'succeeded'],
     ...['queued', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '].map(
       (status): [string, string] => [status, 'running'],
     ),

@@ -1,6 +1,17 @@
-/** Text from a server, made safe to print. */
+/** Text from a server, made safe to print; and the texts of users. */
 import { describe, expect, it } from 'vitest'
-import { onOneLine, printable, printableJson, shortened } from '../../src/protocol/text.js'
+import { labelsOf } from '../../src/cli/flags/values.js'
+import {
+  asLabel,
+  cutToBytes,
+  labelProblem,
+  MAX_LABELS,
+  nearest,
+  onOneLine,
+  printable,
+  printableJson,
+  shortened,
+} from '../../src/protocol/text.js'
 
 const range = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from + 1 }, (_, at) => String.fromCharCode(from + at))
@@ -47,5 +58,46 @@ describe('several lines', () => {
     ['these:\na\n\nb', 'these: a; b'],
   ])('%j: %j', (text, expected) => {
     expect(onOneLine(text)).toBe(expected)
+  })
+})
+
+it.each([
+  ['fox', 2, 'fo'],
+  ['狐狸', 5, '狐'],
+  ['🦊', 3, ''],
+])('%j cut to %i bytes is %j', (text, bytes, cut) => {
+  expect(cutToBytes(text, bytes)).toBe(cut)
+})
+
+it.each([
+  ['STATSU', ['status', 'wait'], 'status'],
+  ['wiat', ['status', 'wait'], 'wait'],
+  ['banana', ['status', 'wait'], undefined],
+])('the nearest to %s among %j is %s', (word, candidates, expected) => {
+  expect(nearest(word, candidates)).toBe(expected)
+})
+
+describe('a label', () => {
+  const CONTROL = 'a label must not contain control characters'
+  it.each<[string, string, string, string | undefined]>([
+    ['loses spaces at its ends, and is composed', ' cafe\u0301\t', 'caf\u00e9', undefined],
+    ['may have joined characters', '👩‍🎨 می‌خواهم', '👩‍🎨 می‌خواهم', undefined],
+    ['must not be blank', ' \n ', '', 'a label must not be empty'],
+    ['has no line end', 'a\nb', 'a\nb', CONTROL],
+    ['has no override of direction', 'a\u202eb', 'a\u202eb', CONTROL],
+    ['has no half of a pair', 'a\ud83e', 'a\ud83e', CONTROL],
+    ['may have 100 characters', '🦊'.repeat(100), '🦊'.repeat(100), undefined],
+    ['has no more', '🦊'.repeat(101), '🦊'.repeat(101), 'a label must have at most 100 characters'],
+  ])('%s: %j', (_, text, label, problem) => {
+    expect(asLabel(text)).toBe(label)
+    expect(labelProblem(asLabel(text))).toBe(problem)
+  })
+
+  it('is given to a command once, in the order given, and not too often', () => {
+    expect(labelsOf(['b', ' a ', 'b', 'e\u0301', '\u00e9'])).toEqual(['b', 'a', '\u00e9'])
+    const many = Array.from({ length: MAX_LABELS + 1 }, (_, index) => String(index))
+    expect(labelsOf(many.slice(1))).toHaveLength(MAX_LABELS)
+    expect(() => labelsOf(many)).toThrow(`--label: at most ${MAX_LABELS} labels are allowed.`)
+    expect(() => labelsOf(['a', ''])).toThrow('--label: a label must not be empty.')
   })
 })

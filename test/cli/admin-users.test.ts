@@ -108,7 +108,7 @@ describe('admin user, wrongly used', () => {
 
   const LONG = `${'a'.repeat(250)}@b.de`
   it.each<[readonly string[], RegExp]>([
-    [['add', 'x@example.com'], /Missing --account\.\n.*rushes admin account list`\.\n$/],
+    [['add', 'x@example.com'], /Missing --account\.\n.*rushes admin account list --data \S+`\.\n$/],
     [
       ['add', 'x@example.com', '--account', 'nobody'],
       /Account nobody does not exist\.[\s\S]*rushes admin account list/,

@@ -37,6 +37,19 @@ describe('admin, beside a running service', () => {
     expect((await image(key)).code).toBe(0)
   })
 
+  it('names the data of the line in each command that it suggests', async () => {
+    const data = join(temporaryFolder(), 'my data')
+    const where = ['--data', data]
+    const made = await runCli(['admin', 'account', 'create', 'acme', ...where])
+    expect(made.stderr).toContain(`\`rushes admin key create --account acme --data '${data}'\``)
+    const refused = await runCli(['admin', 'key', 'list', '--account', 'none', ...where])
+    expect(refused.stderr).toContain(`\`rushes admin account list --data '${data}'\``)
+    // The variable is there for the next command too.
+    const env = { RUSHES_DATA: data }
+    const again = await runCli(['admin', 'key', 'list', '--account', 'none'], { env })
+    expect(again.stderr).toContain('`rushes admin account list`')
+  })
+
   it('lets a key be limited, disabled and freed again', async () => {
     const { admin, key, image } = await createAdmin()
     await admin('account create acme --balance 100')

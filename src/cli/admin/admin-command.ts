@@ -1,12 +1,13 @@
 /** Shared by the commands of `rushes admin`: their flags, and opening the data of a service. */
 import type { Command } from 'commander'
-import { EXIT, usageError } from '../../errors.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import { quoteWord } from '../../host/shell.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { Administration } from '../../service/admin.js'
 import type { Context } from '../context/context.js'
+import { databaseUrlOf, dataFolderOf } from '../flags/serve.js'
 import { wholeNumber } from '../flags/values.js'
-import { databaseUrlOf, dataFolderOf } from '../serve/flags.js'
 
 /** The flags of all admin commands. Each command has a subset. */
 export interface AdminFlags {
@@ -32,6 +33,8 @@ export interface AdminTask {
   readonly flags: AdminFlags
   /** Data folder of the service. Undefined with a database server. */
   readonly dataFolder: string | undefined
+  /** Adds the flags that select this data to the commands of a text, so that a copied one acts on the same data. */
+  withFlags(text: string): string
 }
 
 /** A subcommand of `rushes admin`. */
@@ -47,7 +50,7 @@ export interface AdminCommand {
 
 export const DATA_FLAG = [
   '--data <folder>',
-  'Data folder of the service (default: in the state folder)',
+  'Data folder of the service (default: RUSHES_DATA, else in the state folder)',
 ] as const
 
 export async function perform(
@@ -69,14 +72,26 @@ export async function perform(
   const folder = dataFolderOf(data, ctx)
   const { openAdministration } = await import('../../service/admin.js')
   const admin = await openAdministration({ dataFolder: folder, databaseUrl, clock: ctx.clock, make })
+  const withFlags = (text: string) =>
+    text.replaceAll(/`rushes admin [^`]*/g, (command) => command + flagsFor(flags))
   try {
-    await work({ ctx, admin, flags, dataFolder: databaseUrl === undefined ? folder : undefined }, ...words)
+    const dataFolder = databaseUrl === undefined ? folder : undefined
+    await work({ ctx, admin, flags, dataFolder, withFlags }, ...words)
     return EXIT.ok
-  } catch (error) {
-    throw admin.explain(error) ?? error
+  } catch (thrown) {
+    const error = admin.explain(thrown) ?? thrown
+    if (!(error instanceof RushesError) || error.hint === undefined) throw error
+    throw error.with({ hint: withFlags(error.hint) })
   } finally {
     await admin.close()
   }
+}
+
+/** The flags of the line that select the data. A URL with a password is not repeated. */
+function flagsFor({ data, database }: AdminFlags): string {
+  if (data !== undefined) return ` --data ${quoteWord(data)}`
+  if (database === undefined) return ''
+  return ` --database ${/:[^/]*@|password/.test(database) ? '<url>' : quoteWord(database)}`
 }
 
 export const LIMIT_FLAG = ['--limit <n>', 'Show the newest N entries; 0 for all', DEFAULTS.listLimit] as const

@@ -32,10 +32,8 @@ export const keyCommands: readonly AdminCommand[] = [
       if (flags.account === undefined)
         throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
       const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
-      const { out } = ctx
-      if (out.mode.json) out.json({ ...keyJson(key), api_key: apiKey })
-      else out.line(apiKey)
-      out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
+      ctx.out.answer({ ...keyJson(key), api_key: apiKey }, apiKey)
+      ctx.out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },
   },
   {
@@ -101,7 +99,7 @@ async function change(
   outcome: string,
 ): Promise<void> {
   const key = await admin.changeKey(keyName, terms)
-  if (out.mode.json) out.json(keyJson(key))
+  out.answer(keyJson(key))
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${outcome}.`)
 }
 

@@ -46,8 +46,7 @@ export const runCommands: readonly AdminCommand[] = [
     about: 'Cancel a run, also one whose model is gone',
     async work({ ctx: { out }, admin }, id = '') {
       const run = await admin.cancelRun(id)
-      if (out.mode.json) out.json(runJson(run))
-      else out.line(run.status)
+      out.answer(runJson(run), run.status)
       if (run.failure !== undefined) out.note(run.failure.message)
     },
   },
@@ -56,8 +55,7 @@ export const runCommands: readonly AdminCommand[] = [
     about: 'Refund a failed run whose outcome is unknown',
     async work({ ctx: { out }, admin }, id = '') {
       await admin.refundRun(id)
-      if (out.mode.json) out.json({ id, decision: 'refunded' })
-      else out.line(printable(id))
+      out.answer({ id, decision: 'refunded' }, printable(id))
       out.note(`${printable(id)}: refunded.`)
     },
   },
@@ -66,8 +64,7 @@ export const runCommands: readonly AdminCommand[] = [
     about: "Fetch the result of a run whose outcome is unknown, by the provider's id of its job",
     async work({ ctx: { out }, admin }, id = '', upstreamId = '') {
       await admin.adoptRun(id, upstreamId)
-      if (out.mode.json) out.json({ id, decision: 'adopted', upstream_id: upstreamId })
-      else out.line(printable(id))
+      out.answer({ id, decision: 'adopted', upstream_id: upstreamId }, printable(id))
       out.note(`${printable(id)}: queued again. A worker fetches the result of ${printable(upstreamId)}.`)
       out.note('If the provider does not know this job, the run stays charged, and its error names the job.')
     },

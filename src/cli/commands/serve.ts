@@ -5,25 +5,31 @@ import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import { isDiskFull } from '../../host/file-system.js'
 import { writeAtomically } from '../../host/files.js'
+import { quoteWord, variableLine } from '../../host/shell.js'
 import { errorCode } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
+import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
+import { isOnAllAddresses } from '../../service/http/connections.js'
 import type { Metrics } from '../../service/http/metrics.js'
 import type { ModelSet } from '../../service/models/model-set.js'
+import { defaultDocument } from '../../service/models/served-model.js'
 import type { Service } from '../../service/options.js'
 import { ROLES } from '../../service/rules/names.js'
+import { nameOf } from '../../service/store/postgres/connection-errors.js'
+import { type ConsoleStart, linkPath } from '../../service/web/sessions.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { choiceOption, repeated } from '../flags/values.js'
-import { announce, printFault } from '../serve/announce.js'
 import {
+  DEFAULT_PUBLIC_URL,
   databaseOption,
   openStorage,
   readFlags,
   type ServeFlags,
   type ServeSettings,
   URL_FILE,
-} from '../serve/flags.js'
+} from '../flags/serve.js'
+import { choiceOption, repeated } from '../flags/values.js'
 
 /** Log levels, from the least to the most verbose. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
@@ -100,7 +106,8 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError('`rushes serve` cannot be used with --local or --base-url.')
   const settings = readFlags(ctx, flags)
-  const { host, port, metricsPort, data, databaseUrl, publicUrl, role } = settings
+  const { host, port, metricsPort } = settings
+  const { dataFolder, publicUrl } = settings.service
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(settings.models)
   for (const { document, note } of models.models)
@@ -119,18 +126,13 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
       metricsPort === undefined ? undefined : await metrics?.listen({ host, port: metricsPort })
     const { url } = await service.listen({ host, port })
     service.startRendering()
-    await writeAtomically(join(data, URL_FILE), `${publicUrl ?? url}\n`).catch(() => {})
+    await writeAtomically(join(dataFolder, URL_FILE), `${publicUrl ?? url}\n`).catch(() => {})
     announce(ctx, {
       url,
-      host,
-      publicUrl,
-      data,
-      console: service.console,
-      apiKey: service.apiKey,
+      settings,
+      service,
       models: models.models.map(({ document }) => document),
-      databaseUrl,
       dataFlag: flags.data,
-      role,
       metricsUrl: measured?.url,
     })
     await untilAborted(interrupts.first)
@@ -145,7 +147,7 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
 /** Creates the service when its disk has space. It does not listen yet. */
 async function openService(
   ctx: Context,
-  settings: ServeSettings,
+  { service: options, storageUrl, hasConsole, concurrency, logLevel: level }: ServeSettings,
   models: ModelSet,
   metrics: Metrics | undefined,
 ): Promise<Service> {
@@ -154,15 +156,15 @@ async function openService(
     '../context/local-service.js'
   )
   const { createService } = await import('../../service/index.js')
-  const storage = await openStorage(ctx, settings.storageUrl)
+  const storage = await openStorage(ctx, storageUrl)
   const preview = ctx.parts.engine ?? createPreviewProcess()
-  const page = settings.hasConsole ? await readConsoleFiles() : undefined
-  if (settings.hasConsole && page === undefined)
+  const page = hasConsole ? await readConsoleFiles() : undefined
+  if (hasConsole && page === undefined)
     out.warn('The console is off: its files are missing from this installation of rushes.')
   const engine = models.createEngine({
     env,
     clock,
-    urls: [settings.databaseUrl, settings.storageUrl],
+    urls: [options.databaseUrl, storageUrl],
     preview: () => preview,
     // The network is loaded at the first request.
     async fetch(request) {
@@ -170,30 +172,20 @@ async function openService(
       return await network.fetch(request)
     },
   })
-  return createWhenDiskHasSpace(ctx, settings.data, () =>
+  return createWhenDiskHasSpace(ctx, options.dataFolder, () =>
     createService({
-      dataFolder: settings.data,
-      databaseUrl: settings.databaseUrl,
-      role: settings.role,
+      ...options,
       engine,
       models: models.models,
       clock,
-      concurrency: settings.concurrency ?? defaultConcurrency(),
-      bodyLimitBytes: settings.bodyLimitBytes,
-      publicUrl: settings.publicUrl,
+      concurrency: concurrency ?? defaultConcurrency(),
       env,
-      faults: settings.faults,
       onFault: (words) => printFault(ctx, words),
-      retainMs: settings.retainMs,
-      trustedProxies: settings.trustedProxies,
       metrics,
       storage,
       console: page,
       thumbnailEngine: page && createThumbnailProcess(),
-      logging: {
-        level: settings.logLevel,
-        write: (text: string) => void ctx.stderr.write(text),
-      },
+      logging: { level, write: (text: string) => void ctx.stderr.write(text) },
     }),
   )
 }
@@ -223,4 +215,111 @@ function isDiskFullError(error: unknown, folder: string): boolean {
   return (
     /^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code) || (/^SQLITE_(IOERR|CANTOPEN)/.test(code) && isDiskFull(folder))
   )
+}
+
+/**
+ * Prints an injected fault. With `--json`, standard error contains only JSON lines, so the fault is printed as a
+ * warning.
+ */
+export function printFault({ out }: Context, words: string): void {
+  if (out.mode.json) out.warn(`fault: ${words}`)
+  else out.note(`fault: ${words}`)
+}
+
+/** A service that listens. */
+interface Announcement {
+  readonly url: string
+  readonly settings: ServeSettings
+  readonly service: Service
+  readonly models: readonly ModelDocument[]
+  /** Value of `--data` as typed. */
+  readonly dataFlag: string | undefined
+  readonly metricsUrl: string | undefined
+}
+
+/**
+ * Prints the URL, notes and settings of the service. Standard output has the lines that make `rushes run` in another
+ * terminal use this service.
+ */
+function announce(
+  { out }: Context,
+  { url, settings, service, models, dataFlag, metricsUrl }: Announcement,
+): void {
+  const { role, dataFolder, databaseUrl, publicUrl } = settings.service
+  const { apiKey } = service
+  const start = { url, publicUrl, console: service.console }
+  const link = linkOf(start)
+  const image = defaultDocument(models, 'image')?.name ?? ''
+  const video = defaultDocument(models, 'video')?.name ?? ''
+  if (out.mode.json) {
+    out.json({
+      url,
+      role,
+      data: dataFolder,
+      ...(databaseUrl !== undefined && { database: nameOf(databaseUrl) }),
+      ...(apiKey !== undefined && { api_key: apiKey }),
+      models: { image, video },
+      ...(link !== undefined && { console: link }),
+      ...(metricsUrl !== undefined && { metrics_url: metricsUrl }),
+    })
+    return
+  }
+  const where = isOnAllAddresses(settings.host) ? `all addresses of this machine, here ${url}` : url
+  const headline = role === 'worker' ? `Rendering runs, health checks on ${where}` : `Listening on ${where}`
+  out.note(`${headline}. Press Ctrl-C to stop.`)
+  out.note(`Data in ${dataFolder}; it is kept when the service stops.`)
+  if (databaseUrl !== undefined) out.note(`Database: ${nameOf(databaseUrl)}`)
+  if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
+  if (role === 'worker') return
+  if (role === 'api') out.note('This node renders nothing: start one with --role worker too.')
+  out.note('To use it, run these lines in another terminal:')
+  const variables = {
+    RUSHES_BASE_URL: url,
+    ...(apiKey !== undefined && { RUSHES_API_KEY: apiKey }),
+    RUSHES_IMAGE_MODEL: image,
+    RUSHES_VIDEO_MODEL: video,
+  }
+  for (const [name, value] of Object.entries(variables)) out.line(variableLine(name, value))
+  if (models.length > KINDS.length)
+    out.note(`These are the default models. To list all ${models.length}: \`rushes models --refresh\`.`)
+  const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
+  const admin = databaseUrl === undefined ? dataWords : ' --database <url>'
+  for (const line of consoleLines(start, admin)) out.note(line)
+  out.note(
+    apiKey === undefined
+      ? 'The API key (RUSHES_API_KEY) was shown on the first start. ' +
+          `Create a new one with \`rushes admin key create --account default${admin}\`.`
+      : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
+  )
+}
+
+interface ConsoleAnnouncement {
+  readonly url: string
+  /** Result of `publicUrlOf`. */
+  readonly publicUrl: string | undefined
+  /** Undefined without a console. */
+  readonly console: ConsoleStart | undefined
+}
+
+const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url
+
+function linkOf(announcement: ConsoleAnnouncement): string | undefined {
+  const { linkToken } = announcement.console ?? {}
+  return linkToken === undefined ? undefined : `${consoleBase(announcement)}${linkPath(linkToken)}`
+}
+
+/** The lines about the console. `where`: the flags of `rushes admin` that select this service. */
+export function consoleLines(announcement: ConsoleAnnouncement, where: string): readonly string[] {
+  const { console: start } = announcement
+  if (start === undefined) return []
+  const link = linkOf(announcement)
+  if (link !== undefined) return [`Console: ${link}`, 'Single-use sign-in link; expires in 15 minutes.']
+  const base = consoleBase(announcement)
+  const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
+  return [
+    `Console: ${base}/`,
+    start.user !== undefined
+      ? `To get a sign-in link: \`rushes admin user link ${quoteWord(start.user)}${flags}\`.`
+      : `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
+  ]
 }

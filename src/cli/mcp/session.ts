@@ -102,6 +102,7 @@ export class Job implements Observer {
       stdoutIsTerminal: false,
       line: add,
       json: add,
+      answer: add,
       note: out.debug,
       warn: (text) => void this.warnings.push(text),
       error: (error) => void this.errors.push(error),

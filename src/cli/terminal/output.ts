@@ -41,6 +41,8 @@ export interface Output {
   /** Writes one line of the results. Pass text from a server through `printable` first. */
   line(text: string): void
   json(value: unknown, indent?: number): void
+  /** Writes the answer of a command: JSON with `--json`, else the line, if there is one. */
+  answer(json: object, line?: string): void
   /** Writes the escape codes of a picture to standard error. They end with a line end. */
   picture(codes: string): void
   /** Writes a line to standard error, except with `--quiet` or `--json`. */
@@ -95,18 +97,20 @@ export function createOutput(options: OutputOptions): Output {
     return lines.map((line, at) => `${at === 0 ? indent : MESSAGE_INDENT}${line}`)
   }
   const writeJson = (value: unknown) => write(escapedJson(value))
+  const print = (text: string) => {
+    clearDrawing()
+    stdout.write(`${text}\n`)
+  }
   return {
     mode,
     style,
     stdoutIsTerminal: stdout.isTTY === true,
     columns: stdout.columns,
-    line(text) {
-      clearDrawing()
-      stdout.write(`${escapeCommands(text)}\n`)
-    },
-    json(value, indent) {
-      clearDrawing()
-      stdout.write(`${escapedJson(value, indent)}\n`)
+    line: (text) => print(escapeCommands(text)),
+    json: (value, indent) => print(escapedJson(value, indent)),
+    answer(json, line) {
+      if (mode.json) print(escapedJson(json))
+      else if (line !== undefined) print(escapeCommands(line))
     },
     picture(codes) {
       clearDrawing()

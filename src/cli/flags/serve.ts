@@ -8,14 +8,15 @@ import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Storage } from '../../service/files/contract.js'
 import type { Logging } from '../../service/http/app.js'
-import { type Fault, parseFault } from '../../service/http/faults.js'
+import { parseFault } from '../../service/http/faults.js'
 import type { ModelSources } from '../../service/models/model-set.js'
+import type { ServiceOptions } from '../../service/options.js'
 import type { NodeRole } from '../../service/rules/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
-import type { Context } from '../context/context.js'
-import { wholeNumber } from '../flags/values.js'
 import { type Env, variable } from '../process/io.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
+import type { Terminal } from '../terminal/output.js'
+import { wholeNumber } from './values.js'
 
 /** The flags as commander reads them. */
 export interface ServeFlags {
@@ -44,50 +45,54 @@ export interface ServeFlags {
 export interface ServeSettings {
   readonly port: number
   readonly host: string
-  readonly publicUrl: string | undefined
-  readonly data: string
-  readonly concurrency: number | undefined
+  readonly metricsPort: number | undefined
   readonly hasConsole: boolean
-  readonly faults: readonly Fault[]
+  readonly concurrency: number | undefined
   readonly logLevel: Logging['level']
+  readonly storageUrl: string | undefined
   /** Sources of the models that a node of this role offers or renders. */
   readonly models: ModelSources
-  readonly databaseUrl: string | undefined
-  readonly storageUrl: string | undefined
-  readonly retainMs: number | undefined
-  readonly role: NodeRole
-  readonly bodyLimitBytes: number
-  readonly trustedProxies: readonly string[]
-  readonly metricsPort: number | undefined
+  readonly service: Pick<
+    ServiceOptions,
+    | 'dataFolder'
+    | 'databaseUrl'
+    | 'role'
+    | 'publicUrl'
+    | 'faults'
+    | 'retainMs'
+    | 'bodyLimitBytes'
+    | 'trustedProxies'
+  >
 }
 
-export function readFlags(ctx: Context, flags: ServeFlags): ServeSettings {
-  const { env } = ctx
-  const { host, role, logLevel, publicUrl, concurrency, metricsPort } = flags
+export function readFlags(app: ServiceFolders, flags: ServeFlags): ServeSettings {
+  const { host, role, logLevel, publicUrl, concurrency, metricsPort, storage: storageUrl } = flags
   const engineTimeoutMs = parseDuration(flags.engineTimeout, '--engine-timeout')
   return {
     port: portOf(flags.port, '--port'),
     host,
-    publicUrl: publicUrl === undefined ? undefined : publicUrlOf(publicUrl),
-    data: resolve(dataFolderOf(flags.data, ctx)),
-    concurrency: concurrency === undefined ? undefined : wholeNumber(concurrency, '--concurrency', 1, 64),
+    metricsPort: metricsPort === undefined ? undefined : portOf(metricsPort, '--metrics-port'),
     hasConsole: flags.console && role !== 'worker',
-    faults: flags.fault?.map(parseFault) ?? [],
+    concurrency: concurrency === undefined ? undefined : wholeNumber(concurrency, '--concurrency', 1, 64),
     logLevel,
+    storageUrl,
     models: {
       path: flags.models,
       engines: enginesByKind(flags.engine),
-      env,
+      env: app.env,
       timeoutMs: engineTimeoutMs === 0 ? Number.POSITIVE_INFINITY : engineTimeoutMs,
       readsEngines: role !== 'api',
     },
-    databaseUrl: databaseUrlOf(flags.database, env),
-    storageUrl: flags.storage,
-    retainMs: retainedMs(flags.retain),
-    role,
-    bodyLimitBytes: sizeOf(flags.bodyLimit),
-    trustedProxies: networksOf(flags.trustProxy),
-    metricsPort: metricsPort === undefined ? undefined : portOf(metricsPort, '--metrics-port'),
+    service: {
+      dataFolder: resolve(dataFolderOf(flags.data, app)),
+      databaseUrl: databaseUrlOf(flags.database, app.env),
+      role,
+      publicUrl: publicUrl === undefined ? undefined : publicUrlOf(publicUrl),
+      faults: flags.fault?.map(parseFault) ?? [],
+      retainMs: retainedMs(flags.retain),
+      bodyLimitBytes: sizeOf(flags.bodyLimit),
+      trustedProxies: networksOf(flags.trustProxy),
+    },
   }
 }
 
@@ -106,7 +111,13 @@ export const databaseOption = (): Option =>
 export const databaseUrlOf = (flag: string | undefined, env: Env): string | undefined =>
   flag ?? variable(env, DATABASE_VARIABLE)
 
-export const dataFolderOf = (flag: string | undefined, { env, stateFolder }: Context): string =>
+/** Where the data of a service is without a flag. */
+interface ServiceFolders {
+  readonly env: Env
+  readonly stateFolder: string
+}
+
+export const dataFolderOf = (flag: string | undefined, { env, stateFolder }: ServiceFolders): string =>
   flag ?? variable(env, 'RUSHES_DATA') ?? join(stateFolder, SERVICE_FOLDER)
 
 function enginesByKind(words: readonly string[] = []): Partial<Record<Kind, string>> {
@@ -130,7 +141,7 @@ function enginesByKind(words: readonly string[] = []): Partial<Record<Kind, stri
  * storage refuses an operation that the service needs.
  */
 export async function openStorage(
-  { env, out }: Context,
+  { env, out }: Terminal,
   url: string | undefined,
 ): Promise<Storage | undefined> {
   if (url === undefined) return undefined

@@ -140,13 +140,3 @@ export function runningIn(folder: string): (id: unknown, silentMs: number) => bo
     return cached.get(id) ?? Math.abs(silentMs) < UNSEEN_MS
   }
 }
-
-/** Returns whether a process group has a member. A member that has ended counts until its parent reaps it. */
-export function groupIsAlive(leader: number): boolean {
-  try {
-    return process.kill(-leader, 0)
-  } catch {
-    // The group has no members. macOS reports EPERM for a group of ended members.
-    return false
-  }
-}

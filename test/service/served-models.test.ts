@@ -1,8 +1,9 @@
 /** A service with models of its own: checks, prices, the list, the OpenAPI document, and runs of models that it lost. */
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { readModelDocument } from '../../src/protocol/model-document.js'
 import type { ServedModel } from '../../src/service/models/served-model.js'
-import { createInstantEngine } from '../support/engines.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import {
   type Asking,
   addAccount,
@@ -117,6 +118,17 @@ test('the engine gets the defaults of the model document, and structured values 
     run: { id: run.id, model: 'acme/flux' },
   })
   expect(engine.jobs[0]?.input).not.toHaveProperty('aspect_ratio')
+})
+
+test('a data: URL within an object is shown as its hash, and reaches the engine as it was sent', async () => {
+  const { service, engine, key } = await createPaidService()
+  const image_url = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+  const input = { prompt: 'x', steps: 2, palette: { layers: [{ image_url, weight: 1 }], note: image_url } }
+  const sha256 = createHash('sha256').update(ONE_PIXEL_PNG).digest('hex')
+  const summary = { sha256, bytes: ONE_PIXEL_PNG.byteLength, content_type: 'image/png' }
+  const run = await finished(service, { model: 'acme/flux', input }, { key })
+  expect(run.input.palette).toEqual({ layers: [{ image_url: summary, weight: 1 }], note: image_url })
+  expect(engine.jobs[0]?.input.palette).toEqual(input.palette)
 })
 
 test('the refusal of an unknown model names the nearest one and at most ten', async () => {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { PictureRequest } from '../../preview/terminal-picture.js'
-import { rendererEnvironment } from '../../service/engines/child-process.js'
+import { rendererEnvironment } from '../../service/engines/process.js'
 import type { Env } from '../process/io.js'
 
 const MAX_CODE_BYTES = 64 * 1_048_576

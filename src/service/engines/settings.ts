@@ -1,11 +1,36 @@
-/** Reads the map `engine` of a document, and reports its problems at their places. */
+/**
+ * What a type of engine (`engine: {type: images}` in a model's document) is: a function that reads its settings, with all
+ * problems at their places, before the service listens. The result creates the engine.
+ */
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { Clock } from '../../host/clock.js'
+import type { HttpResponse, ServerRequest } from '../../host/http.js'
 import { describeReason } from '../../host/system-error.js'
 import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
 import type { Kind, ModelDocument, ParameterSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import type { Engine } from './engine.js'
+
+export type ReadEngine = (settings: EngineSettings, document: ModelDocument) => CreateEngine
+
+export type CreateEngine = (parts: EngineParts) => Engine
+
+/** What a node gives to all of its engines. */
+export interface ServerParts {
+  readonly clock: Clock
+  /** Sends requests to the servers of models. It adds no key and follows no redirect. */
+  fetch(request: ServerRequest): Promise<HttpResponse>
+}
+
+export interface EngineParts extends ServerParts {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** URLs of the service's database and storage, whose secrets no command gets. */
+  readonly urls: readonly (string | undefined)[]
+  /** Creates the built-in renderer, once for all models that use it. */
+  preview(): Engine
+}
 
 export interface SettingsSource {
   readonly engine: Readonly<Record<string, unknown>>

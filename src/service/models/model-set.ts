@@ -8,9 +8,9 @@ import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
 import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
-import type { EngineParts } from '../engines/read-engine.js'
+import type { EngineParts } from '../engines/settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
-import { failing, type ModelWithEngine, previewOf, withEngine } from './model-with-engine.js'
+import { chargesForRuns, failing, type ModelWithEngine, previewOf, withEngine } from './model-with-engine.js'
 import { PREVIEW_DOCUMENTS, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
 
 export interface ModelSet {
@@ -101,12 +101,11 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
 
 /** Loaded only when needed: a `--local` command with the previews starts without them. */
 async function loadEngines() {
-  const [{ ENGINE_TYPES: types }, { readModels, readOwnDocument }, { chargesForRuns }] = await Promise.all([
+  const [{ ENGINE_TYPES: types }, { readModels, readOwnDocument }] = await Promise.all([
     import('./engine-table.js'),
     import('./read-models.js'),
-    import('./cost.js'),
   ])
-  return { types, readModels, readOwnDocument, chargesForRuns }
+  return { types, readModels, readOwnDocument }
 }
 
 type LoadedEngines = Awaited<ReturnType<typeof loadEngines>>
@@ -123,7 +122,7 @@ function freelyNamed(document: ModelDocument, others: readonly ServedModel[]): M
 function openAdded(
   { document, engine, flag }: AddedModel,
   { env, readsEngines = true }: ModelSources,
-  { types, chargesForRuns }: LoadedEngines,
+  { types }: LoadedEngines,
   isChecked = true,
 ): ModelWithEngine {
   const priced: ModelDocument = chargesForRuns(engine) ? { ...document, cost: 'unknown' } : document

@@ -8,9 +8,15 @@ import { didYouMean } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Engine } from '../engines/engine.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
-import type { CreateEngine, ReadEngine } from '../engines/read-engine.js'
 import { withSeedParameter } from '../engines/seed.js'
-import { EngineSettings, isVariableName, type SettingsSource } from '../engines/settings.js'
+import {
+  type CreateEngine,
+  EngineSettings,
+  isVariableName,
+  type ReadEngine,
+  type SettingsSource,
+} from '../engines/settings.js'
+import { isPrivateHost } from '../rules/networks.js'
 import type { ServedModel } from './served-model.js'
 
 export type EngineTypes = Readonly<Record<string, ReadEngine>>
@@ -137,3 +143,13 @@ function withParameters(
 export const failing = (problem: string): Engine => ({
   render: () => Promise.reject(new Error(problem)),
 })
+
+/**
+ * Whether each run of an engine without a `cost` may cost money: it is a hosted provider, or a server at a public
+ * address. A name counts as public unless it is one of a local network; it is not resolved.
+ */
+export function chargesForRuns(engine: unknown): boolean {
+  const { type, url } = isObject(engine) ? engine : {}
+  if (typeof type === 'string' && PROVIDERS[type]?.isPaid) return true
+  return typeof url === 'string' && URL.canParse(url) && !isPrivateHost(new URL(url).hostname)
+}

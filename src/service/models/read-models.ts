@@ -7,13 +7,18 @@ import { dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { describeReason } from '../../host/system-error.js'
 import { type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
-import type { ModelDocument } from '../../protocol/models.js'
+import type { Cost, ModelDocument, ModelSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { creditsOf, dearestInput } from '../../protocol/price.js'
+import { creditsOf, dearestInput, readPrice } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { readTextFile, unknownKey } from '../engines/settings.js'
-import { readCost } from './cost.js'
-import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './model-with-engine.js'
+import {
+  chargesForRuns,
+  type EngineTypes,
+  type ModelWithEngine,
+  previewOf,
+  withEngine,
+} from './model-with-engine.js'
 import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
 
 export interface ReadModelsOptions {
@@ -115,6 +120,23 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
       input: { ...document.input, ...(typeof description === 'string' && { description }) },
     }
   )
+}
+
+/**
+ * Returns the cost of a document: the map `cost`, else `unknown` for an engine that charges. Undefined if its runs cost
+ * nothing.
+ */
+function readCost(
+  { cost, engine }: Readonly<Record<string, unknown>>,
+  schema: ModelSchema | undefined,
+  report: ReportProblem,
+): Cost | 'unknown' | undefined {
+  if (cost === undefined || cost === null) return chargesForRuns(engine) ? 'unknown' : undefined
+  const price = readPrice(cost, schema, report, 'cost')
+  const currency = isObject(cost) ? cost.currency : undefined
+  const isCurrency = typeof currency === 'string' && /^[^\s\p{C}]{1,16}$/u.test(currency)
+  if (!isCurrency) report(['cost', 'currency'], 'must be a currency, such as USD')
+  return isCurrency && price !== undefined ? { ...price, currency } : 'unknown'
 }
 
 /** Returns the model, or undefined after the report of a problem. */

@@ -1,4 +1,5 @@
 /** A run as the local service stores it, what the store takes and returns of it, and the run object of responses. */
+import { withoutData } from '../../protocol/identity.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { RunCost } from '../../protocol/price.js'
 import { type LocalStatus, OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
@@ -246,6 +247,10 @@ export interface RenderState {
   readonly queue_position?: number | undefined
 }
 
+/** Returns the input with summaries of the data: URLs within its objects too, which the engine gets as they were sent. */
+export const shownInput = ({ input }: Pick<StoredRun, 'input'>): ModelInput =>
+  withoutData(input) as ModelInput
+
 /**
  * The run object of the API (docs/service.md). All keys are present, and unknown values are null, except the keys of
  * `state`, which only a run that is being rendered can have, and `cost`.
@@ -254,7 +259,7 @@ export const runObject = (run: StoredRun, baseUrl: string, state?: RenderState) 
   id: run.id,
   model: run.model,
   status: run.status,
-  input: run.input,
+  input: shownInput(run),
   output:
     run.status === 'succeeded' ? { urls: run.outputs.map((output) => outputUrl(baseUrl, output)) } : null,
   error: run.failure ?? null,

@@ -18,7 +18,7 @@ import {
   STOP_GRACE_MS,
   type StoredJob,
 } from '../engines/engine.js'
-import { withoutExtraArguments } from '../engines/texts.js'
+import { withoutExtraArguments } from '../engines/sent-parameters.js'
 import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../rules/secrets.js'

@@ -15,10 +15,9 @@ import { type CanceledJob, JobDetached, RunCanceled, STOP_GRACE_MS } from '../en
 import type { ServedModel } from '../models/served-model.js'
 import { newWorkerId } from '../rules/secrets.js'
 import type { Claims, HeldRun, RenderState } from '../store/run.js'
-import { Attempt, type AttemptHost, type AttemptOptions } from './attempt.js'
+import { Attempt, type AttemptHost, type AttemptOptions, CRASH_LIMIT } from './attempt.js'
 import { createStopCanceled } from './canceled-runs.js'
 import { type Log, silentLog } from './log.js'
-import { CRASH_LIMIT } from './run-failure.js'
 
 const POLL_MS = 500
 /** A third of a lease. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { commandEnvironment, rendererEnvironment } from '../../../src/service/engines/child-process.js'
+import { commandEnvironment, rendererEnvironment } from '../../../src/service/engines/process.js'
 
 /** What a model needs. */
 const KEPT = {

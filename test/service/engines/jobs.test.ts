@@ -511,7 +511,7 @@ describe('an engine that renders within one request', () => {
     const engine = createOnceEngine(upstream, {
       endpoint: 'model',
       clock,
-      send: (job) => upstream.json({ method: 'POST', path: 'model', json: {} }, job),
+      send: (job) => upstream.render({ method: 'POST', path: 'model', json: {} }, job),
       publish: async (answer, job) => {
         const { link } = answer as { readonly link?: string }
         return link === undefined ? [] : await publishOutputs(job, [await upstream.download(link, job)])

@@ -9,8 +9,8 @@ import {
   TooMuchMemory,
 } from '../../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../../src/service/engines/process.js'
+import { crashLimitFor } from '../../../src/service/worker/attempt.js'
 import { createErrorLog, type Log } from '../../../src/service/worker/log.js'
-import { crashLimitFor } from '../../../src/service/worker/run-failure.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'

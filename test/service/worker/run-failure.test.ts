@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
-import { crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
+import { crashLimitFor, failureOf } from '../../../src/service/worker/attempt.js'
 
 test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
   const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))

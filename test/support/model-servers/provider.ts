@@ -108,14 +108,14 @@ interface Answer {
   readonly link: string
 }
 
-export function createProviderServer(upstream: Upstream): JobServer<Answer> {
+export function createProviderServer(upstream: Upstream): JobServer {
   const get = async (path: string, signal: AbortSignal) =>
-    (await upstream.value({ method: 'GET', path, isQuick: true }, signal)) as unknown as Answer
+    (await upstream.get(path, signal)) as unknown as Answer
   return {
     type: 'provider',
     upstream,
     pollStepsMs: [1_000, 2_000, 5_000],
-    createRequest: async ({ input }) => ({ method: 'POST', path: 'model', json: input, isQuick: true }),
+    createRequest: async ({ input }) => ({ method: 'POST', path: 'model', json: input }),
     accept(answer) {
       const { request_id: id, status_url: get, cancel_url: cancel } = answer
       return acceptedJob(id, { get, cancel })
@@ -126,12 +126,12 @@ export function createProviderServer(upstream: Upstream): JobServer<Answer> {
       if (status === 'IN_QUEUE') return { state: 'waiting', position }
       if (status === 'IN_PROGRESS') return { state: 'running' }
       if (status === 'aborted') return { state: 'failed', message: 'The job was aborted.' }
-      return status === 'COMPLETED' ? { state: 'done', result: answer } : { state: 'unknown' }
+      return status === 'COMPLETED' ? { state: 'done', answer: { ...answer } } : { state: 'unknown' }
     },
-    outputs: async ({ link }, job) => await publishOutputs(job, [await upstream.download(link, job)]),
+    outputs: async ({ link }, job) => await publishOutputs(job, [await upstream.download(`${link}`, job)]),
     async cancel({ id, urls }, signal): Promise<Charge> {
       const path = urls?.cancel ?? `requests/${id}/cancel`
-      const answer = await upstream.value({ method: 'PUT', path, isQuick: true }, signal)
+      const answer = await upstream.value({ method: 'PUT', path }, signal)
       return (answer as { readonly charge: Charge }).charge
     },
   }

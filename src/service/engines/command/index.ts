@@ -16,13 +16,12 @@ import { onAbort, settlesWithin } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { replaceFile } from '../../../host/files.js'
 import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
-import { groupIsAlive } from '../../../host/process-lock.js'
 import { writeJson } from '../../../protocol/json.js'
 import { mayCost } from '../../../protocol/price.js'
 import { printable, shortened } from '../../../protocol/text.js'
-import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
-import type { ReadEngine } from '../read-engine.js'
+import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../process.js'
+import type { ReadEngine } from '../settings.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 
 export const readCommand: ReadEngine = (settings, document) => {
@@ -237,15 +236,17 @@ function startGroup(
   const lifeline = child.stdio[3] as Writable & Readable
   lifeline.on('error', () => {})
 
-  const isAlive = (): boolean => child.pid !== undefined && groupIsAlive(child.pid)
-
-  function send(signal: NodeJS.Signals): void {
+  /** Returns whether the group has a member. One that has ended counts until its parent reaps it. */
+  function send(signal: NodeJS.Signals | 0): boolean {
     try {
-      if (child.pid !== undefined && isAlive()) process.kill(-child.pid, signal)
+      return child.pid !== undefined && process.kill(-child.pid, signal)
     } catch {
-      // The group has just ended.
+      // The group has no members. macOS reports EPERM for a group of ended members.
+      return false
     }
   }
+
+  const isAlive = (): boolean => send(0)
 
   function end(): void {
     send('SIGTERM')

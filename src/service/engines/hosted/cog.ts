@@ -9,8 +9,7 @@ import type { Answer } from '../upstream/index.js'
 import { CANCEL_LIMIT_MS } from '../upstream/jobs.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
-import type { HostedModel } from './index.js'
-import { publishResult, sentInput } from './media.js'
+import { type HostedModel, publishResult, sentInput } from './index.js'
 
 export const createCogEngine = (model: HostedModel): Engine => {
   const { upstream, clock } = model
@@ -36,7 +35,7 @@ async function predict(input: object, { upstream, clock }: HostedModel, job: Ren
   const path = `predictions/${encodeURIComponent(`${run?.id}-${randomUUID().slice(0, 8)}`)}`
   const connection = new AbortController()
   const cancel = async (limited: AbortSignal) =>
-    (await upstream.send({ method: 'POST', path: `${path}/cancel`, isQuick: true }, limited)).discard()
+    (await upstream.send({ method: 'POST', path: `${path}/cancel` }, limited)).discard()
   const forget = onAbort(signal, () => {
     const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
     withTimeout(cancel, limit)
@@ -45,7 +44,7 @@ async function predict(input: object, { upstream, clock }: HostedModel, job: Ren
   })
   const sent = { json: { input }, busy: [409], sentSignal: connection.signal }
   try {
-    const answer = await upstream.json({ method: 'PUT', path, ...sent }, job)
+    const answer = await upstream.render({ method: 'PUT', path, ...sent }, job)
     if (/^(starting|processing)$/.test(`${answer.status}`))
       throw new UpstreamError('The Cog server did not wait for the end of the prediction.', { status: 202 })
     return answer

@@ -5,8 +5,7 @@ import type { Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
-import type { HostedModel } from './index.js'
-import { publishResult, type SentFiles, sentInput } from './media.js'
+import { type HostedModel, publishResult, type SentFiles, sentInput } from './index.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
 const MAX_DATA_BYTES = 16_384
@@ -14,7 +13,7 @@ const MAX_DATA_BYTES = 16_384
 export const createFalEngine = (model: HostedModel): Engine =>
   createJobEngine(createFalServer(model), model.clock)
 
-function createFalServer(model: HostedModel): JobServer<undefined> {
+function createFalServer(model: HostedModel): JobServer {
   const { upstream, uploads, model: endpoint } = model
   const sent: SentFiles = {
     maxDataBytes: MAX_DATA_BYTES,
@@ -29,7 +28,7 @@ function createFalServer(model: HostedModel): JobServer<undefined> {
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async createRequest(job) {
-      return { method: 'POST', path: endpoint, json: await sentInput(job, model, sent), isQuick: true }
+      return { method: 'POST', path: endpoint, json: await sentInput(job, model, sent) }
     },
     accept(answer) {
       const { request_id, status_url, response_url, cancel_url } = answer
@@ -37,13 +36,13 @@ function createFalServer(model: HostedModel): JobServer<undefined> {
     },
 
     async poll(handle, signal) {
-      const answer = await upstream.value({ method: 'GET', path: pathOf(handle, 'status') }, signal)
+      const answer = await upstream.get(pathOf(handle, 'status'), signal)
       const { status, queue_position, error, error_type } = answer
       const position = typeof queue_position === 'number' ? queue_position : undefined
       if (status === 'IN_QUEUE') return { state: 'waiting', position }
       if (status === 'IN_PROGRESS') return { state: 'running' }
       if (status !== 'COMPLETED') return { state: 'unknown' }
-      if (!error && !error_type) return { state: 'done', result: undefined }
+      if (!error && !error_type) return { state: 'done', answer }
       return { state: 'failed', message: errorTextOf({ error }) ?? `${error_type ?? ''}` }
     },
 
@@ -53,7 +52,7 @@ function createFalServer(model: HostedModel): JobServer<undefined> {
     },
 
     async cancel(handle, signal) {
-      const request = { method: 'PUT', path: pathOf(handle, 'cancel'), isQuick: true } as const
+      const request = { method: 'PUT', path: pathOf(handle, 'cancel') } as const
       try {
         ;(await upstream.send(request, signal)).discard()
       } catch (error) {
@@ -76,7 +75,7 @@ function requestsPath(model: string): string {
 /** Rejects with status 409 for a result that is not there yet. */
 async function fetchResult(upstream: Upstream, path: string, { signal }: RenderJob): Promise<unknown> {
   const tooEarly = () => new UpstreamError('The result is not ready.', { status: 409 })
-  const answer = await upstream.value({ method: 'GET', path }, signal).catch((error: unknown) => {
+  const answer = await upstream.get(path, signal).catch((error: unknown) => {
     if (!(error instanceof UpstreamError)) throw error
     if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
     throw isOwnRefusal(error) ? new JobEnded(error.message, error) : error
@@ -106,7 +105,7 @@ function withoutBlackPictures(result: unknown, { input }: RenderJob): unknown {
 async function uploadFile(files: Upstream, file: SourceFile, signal: AbortSignal): Promise<string> {
   const json = { content_type: file.contentType, file_name: file.name }
   const path = 'storage/upload/initiate?storage_type=fal-cdn-v3'
-  const answer = await files.value({ method: 'POST', path, json, isQuick: true }, signal)
+  const answer = await files.value({ method: 'POST', path, json }, signal)
   const { upload_url: target, file_url: url } = answer
   if (typeof target !== 'string' || typeof url !== 'string')
     throw new UpstreamError('fal did not accept the upload of a reference image.')

@@ -6,8 +6,7 @@ import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.j
 import { createOnceEngine } from '../upstream/outcome.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
-import type { HostedModel } from './index.js'
-import { sentInput } from './media.js'
+import { type HostedModel, sentInput } from './index.js'
 
 /** As its documentation asks for. */
 const POLL_STEPS_MS = [10_000, 15_000, 30_000]
@@ -39,35 +38,32 @@ async function bodyOf(job: RenderJob, model: HostedModel): Promise<Readonly<Reco
   }
 }
 
-function createVideoServer(model: HostedModel): JobServer<number> {
+function createVideoServer(model: HostedModel): JobServer {
   const { upstream } = model
   return {
     type: 'openrouter',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async createRequest(job) {
-      return { method: 'POST', path: 'videos', json: await bodyOf(job, model), isQuick: true }
+      return { method: 'POST', path: 'videos', json: await bodyOf(job, model) }
     },
     accept: (answer) => acceptedJob(answer.id),
 
     async poll({ id }, signal) {
-      const answer = await upstream.value({ method: 'GET', path: videoPath(id) }, signal)
-      const { status, unsigned_urls: urls, error, usage } = answer
+      const answer = await upstream.get(videoPath(id), signal)
+      const { status, error, usage } = answer
       const cost = costOf(usage)
       if (status === 'pending') return { state: 'waiting' }
       if (status === 'in_progress') return { state: 'running' }
-      if (status === 'completed')
-        return { state: 'done', result: Array.isArray(urls) ? urls.length : 1, cost }
+      if (status === 'completed') return { state: 'done', answer, cost }
       if (!/^(failed|cancelled|expired)$/.test(`${status}`)) return { state: 'unknown' }
       const message = errorTextOf({ error }) ?? `OpenRouter reports the state "${status}".`
       return { state: 'failed', cost, message }
     },
 
-    async outputs(count, job, { id }) {
-      const links = Array.from(
-        { length: Math.max(count, 1) },
-        (_, index) => `${videoPath(id)}/content?index=${index}`,
-      )
+    async outputs({ unsigned_urls: urls }, job, { id }) {
+      const files = Array.isArray(urls) && urls.length > 0 ? urls : ['the only one']
+      const links = files.map((_, index) => `${videoPath(id)}/content?index=${index}`)
       const paths = await fetchFiles(links, (link, maxBytes) => upstream.download(link, job, maxBytes))
       return await publishOutputs(job, paths)
     },
@@ -83,7 +79,7 @@ function createImageEngine(model: HostedModel): Engine {
     endpoint: 'images',
     clock,
     send: async (job) =>
-      await upstream.json({ method: 'POST', path: 'images', json: await bodyOf(job, model) }, job),
+      await upstream.render({ method: 'POST', path: 'images', json: await bodyOf(job, model) }, job),
     async publish(answer, job) {
       const { data, usage } = answer
       const cost = costOf(usage)

@@ -4,8 +4,7 @@ import type { Engine, JobHandle } from '../engine.js'
 import type { Answer } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
-import type { HostedModel } from './index.js'
-import { publishResult, type SentFiles, sentInput } from './media.js'
+import { type HostedModel, publishResult, type SentFiles, sentInput } from './index.js'
 
 const POLL_STEPS_MS = [1_000, 2_000, 3_000, 5_000]
 /** 256 KB as base64. */
@@ -14,7 +13,7 @@ const MAX_DATA_BYTES = 190_000
 export const createReplicateEngine = (model: HostedModel): Engine =>
   createJobEngine(createReplicateServer(model), model.clock)
 
-function createReplicateServer(model: HostedModel): JobServer<undefined> {
+function createReplicateServer(model: HostedModel): JobServer {
   const { upstream } = model
   const [name = '', version] = model.model.split(':')
   const pathOf = ({ id, urls }: JobHandle): string => urls?.get ?? `predictions/${encodeURIComponent(id)}`
@@ -22,7 +21,7 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
     maxDataBytes: MAX_DATA_BYTES,
     async upload(file, signal) {
       const form = [['content', file]] as const
-      const { urls } = await upstream.value({ method: 'POST', path: 'files', form }, signal)
+      const { urls } = await upstream.value({ method: 'POST', path: 'files', form, isSlow: true }, signal)
       if (isObject(urls) && typeof urls.get === 'string') return urls.get
       throw new UpstreamError('Replicate did not accept the upload of a reference image.')
     },
@@ -35,7 +34,7 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
     async createRequest(job) {
       const input = await sentInput(job, model, files)
       const path = version === undefined ? `models/${name}/predictions` : 'predictions'
-      return { method: 'POST', path, json: { version, input }, isQuick: true }
+      return { method: 'POST', path, json: { version, input } }
     },
     accept(answer) {
       const { id, urls } = answer
@@ -55,17 +54,14 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
     },
 
     async poll(handle, signal) {
-      return stateOf(await upstream.value({ method: 'GET', path: pathOf(handle) }, signal))
+      return stateOf(await upstream.get(pathOf(handle), signal))
     },
 
-    async outputs(_, job, handle) {
-      const answer = await upstream.value({ method: 'GET', path: pathOf(handle) }, job.signal)
-      return await publishResult(answer, answer.output, upstream, job)
-    },
+    outputs: (answer, job) => publishResult(answer, answer.output, upstream, job),
 
     async cancel(handle, signal) {
       const path = handle.urls?.cancel ?? `predictions/${encodeURIComponent(handle.id)}/cancel`
-      const answer = await upstream.value({ method: 'POST', path, isQuick: true }, signal)
+      const answer = await upstream.value({ method: 'POST', path }, signal)
       const { status, started_at: startedAt } = answer
       if (status === 'aborted' || (status === 'canceled' && startedAt === null)) return 'not charged'
       if (status === 'succeeded') return 'succeeded'
@@ -74,7 +70,7 @@ function createReplicateServer(model: HostedModel): JobServer<undefined> {
   }
 }
 
-function stateOf(answer: Answer): JobState<undefined> {
+function stateOf(answer: Answer): JobState {
   const { status, error, output, data_removed: isRemoved } = answer
   if (status === 'starting') return { state: 'waiting' }
   if (status === 'processing') return { state: 'running' }
@@ -85,5 +81,5 @@ function stateOf(answer: Answer): JobState<undefined> {
   if (status !== 'succeeded') return { state: 'unknown' }
   if (isRemoved === true && (output === null || output === undefined))
     return { state: 'failed', message: 'Replicate has deleted the result: it keeps results for an hour.' }
-  return { state: 'done', result: undefined }
+  return { state: 'done', answer }
 }

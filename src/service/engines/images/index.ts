@@ -6,10 +6,9 @@ import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import type { ReadEngine } from '../read-engine.js'
-import { nested, readSentParameters } from '../sent-parameters.js'
+import { checkLength, nested, readSentParameters, withExtraArguments } from '../sent-parameters.js'
+import type { ReadEngine } from '../settings.js'
 import { readSizes, sizeText } from '../sizes.js'
-import { checkLength, withExtraArguments } from '../texts.js'
 import { type Answer, createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
@@ -67,7 +66,7 @@ interface ImagesServer {
 
 /** Undefined if a server has no list of models, or hides it. */
 async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<boolean | undefined> {
-  const answer = await upstream.value({ method: 'GET', path: 'models' }, signal).catch((error) => {
+  const answer = await upstream.get('models', signal).catch((error) => {
     signal.throwIfAborted()
     // The server was never ready.
     if (!(error instanceof UpstreamError) || isUnreachable(error)) throw error
@@ -89,7 +88,7 @@ async function draw(
   const { upstream, takesFormat } = server
   const json = { ...fields, ...(takesFormat && { response_format: 'b64_json' }) }
   try {
-    return await upstream.json(requestOf(json, references, takesEdits), job)
+    return await upstream.render(requestOf(json, references, takesEdits), job)
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
     if (takesFormat && refusesFormat(error)) {

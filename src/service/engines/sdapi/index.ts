@@ -4,10 +4,9 @@
  */
 import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import type { ReadEngine } from '../read-engine.js'
-import { nested, readSentParameters } from '../sent-parameters.js'
+import { checkLength, nested, readSentParameters } from '../sent-parameters.js'
+import type { ReadEngine } from '../settings.js'
 import { readSizes } from '../sizes.js'
-import { checkLength } from '../texts.js'
 import { createUpstream } from '../upstream/index.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
@@ -51,7 +50,7 @@ export const readSdapi: ReadEngine = (settings, document) => {
     return createOnceEngine(upstream, {
       endpoint: 'sdapi',
       clock: parts.clock,
-      send: async (job) => await upstream.json(await requestOf(job), job),
+      send: async (job) => await upstream.render(await requestOf(job), job),
       async publish(answer, job) {
         const [image] = Array.isArray(answer.images) ? answer.images : []
         // KoboldCpp reports a failure as an empty picture.

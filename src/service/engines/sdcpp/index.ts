@@ -5,10 +5,9 @@
 import type { ParameterSchema } from '../../../protocol/models.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
-import type { ReadEngine } from '../read-engine.js'
-import { nested, readSentParameters } from '../sent-parameters.js'
+import { checkLength, nested, readSentParameters } from '../sent-parameters.js'
+import type { ReadEngine } from '../settings.js'
 import { readSizes } from '../sizes.js'
-import { checkLength } from '../texts.js'
 import { type Answer, createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
@@ -48,7 +47,7 @@ export const readSdcpp: ReadEngine = (settings, document) => {
   settings.checkKind(document, 'image')
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
 
-  const createRequest: JobServer<undefined>['createRequest'] = async (job) => {
+  const createRequest: JobServer['createRequest'] = async (job) => {
     const references = await referencesOf(job, field === 'init_image' ? 1 : undefined)
     checkDecodable(references)
     const prompt = String(job.input.prompt ?? '')
@@ -66,7 +65,7 @@ export const readSdcpp: ReadEngine = (settings, document) => {
       ...(first && field !== 'ref_images' && { init_image: first }),
       ...(first && field !== 'init_image' && { ref_images: references }),
     }
-    return { method: 'POST', path: 'sdcpp/v1/img_gen', json, isQuick: true }
+    return { method: 'POST', path: 'sdcpp/v1/img_gen', json }
   }
 
   return (parts) => {
@@ -76,10 +75,7 @@ export const readSdcpp: ReadEngine = (settings, document) => {
   }
 }
 
-function createSdcppServer(
-  upstream: Upstream,
-  createRequest: JobServer<undefined>['createRequest'],
-): JobServer<undefined> {
+function createSdcppServer(upstream: Upstream, createRequest: JobServer['createRequest']): JobServer {
   return {
     type: 'sdcpp',
     upstream,
@@ -88,11 +84,10 @@ function createSdcppServer(
     accept: (answer) => acceptedJob(answer.id),
 
     async poll({ id }, signal) {
-      return stateOf(await upstream.value({ method: 'GET', path: pathOf(id) }, signal), id)
+      return stateOf(await upstream.get(pathOf(id), signal), id)
     },
 
-    async outputs(_, job, { id }) {
-      const answer = await upstream.value({ method: 'GET', path: pathOf(id) }, job.signal)
+    async outputs(answer, job) {
       const { images } = isObject(answer.result) ? answer.result : {}
       // A model may draw a picture in several layers.
       const pictures = Array.isArray(images)
@@ -104,10 +99,7 @@ function createSdcppServer(
 
     /** The server cannot stop a job that it draws, and answers 409. */
     async cancel({ id }, signal) {
-      const answer = await upstream.value(
-        { method: 'POST', path: `${pathOf(id)}/cancel`, isQuick: true },
-        signal,
-      )
+      const answer = await upstream.value({ method: 'POST', path: `${pathOf(id)}/cancel` }, signal)
       return answer.status === 'cancelled' ? 'not charged' : 'unknown'
     },
   }
@@ -116,10 +108,10 @@ function createSdcppServer(
 const pathOf = (id: string): string => `sdcpp/v1/jobs/${encodeURIComponent(id)}`
 
 /** An answer about another job tells nothing. */
-function stateOf(answer: Answer, id: string): JobState<undefined> {
+function stateOf(answer: Answer, id: string): JobState {
   if ((answer.id ?? id) !== id) return { state: 'unknown' }
   const { status, queue_position: position } = answer
-  if (status === 'completed') return { state: 'done', result: undefined }
+  if (status === 'completed') return { state: 'done', answer }
   if (status === 'cancelled') return { state: 'failed', message: 'The job was canceled at the server.' }
   if (status === 'failed') return { state: 'failed', message: errorTextOf(answer) ?? '' }
   // Counted from 1.

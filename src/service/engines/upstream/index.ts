@@ -11,7 +11,7 @@ import { isObject, parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
 import { checkStructure } from '../../rules/create-request.js'
 import type { UpstreamJob } from '../engine.js'
-import type { ServerParts } from '../read-engine.js'
+import type { ServerParts } from '../settings.js'
 import { MAX_FILE_BYTES, saveFile } from './outputs.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import {
@@ -63,8 +63,8 @@ export interface UpstreamRequest extends SendOptions {
   readonly form?: readonly FormField[]
   /** The bytes of a file, in place of `json`. */
   readonly file?: SourceFile
-  /** The server answers without rendering anything: a minute without an answer is a failure, as it is for a GET. */
-  readonly isQuick?: boolean
+  /** The server may answer only when its work is done. Otherwise, a minute without an answer is a failure. */
+  readonly isSlow?: boolean
 }
 
 /** Time that a server has to become ready. */
@@ -120,12 +120,12 @@ export class Upstream {
 
   /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
   async send(asked: UpstreamRequest, signal: AbortSignal): Promise<HttpResponse> {
-    const { method, path, json, form, file, isQuick, sentSignal } = asked
+    const { method, path, json, form, file, isSlow = false, sentSignal } = asked
     const url = new URL(path, this.#base)
     if (method === 'GET') return await this.#get(url, signal)
     const body = file ? fileBody(file) : form ? formBody(form) : json === undefined ? json : jsonBody(json)
     const headers = this.#headersFor(url, body?.contentType)
-    const request = { method, url, headers, fresh: true, isSlow: !isQuick, ...(body && { stream: body }) }
+    const request = { method, url, headers, fresh: true, isSlow, ...(body && { stream: body }) }
     const response = await this.#untilReady(request, signal, asked)
     if (!isRedirect(response)) return await this.#succeeded(response, sentSignal ?? signal)
     response.discard()
@@ -153,9 +153,14 @@ export class Upstream {
     })
   }
 
-  /** Like `value`, for the request that renders a run. */
-  json(request: UpstreamRequest, { signal, onSend, onRefused }: UpstreamJob): Promise<Answer> {
-    return this.value({ ...request, onSend, onRefused }, signal)
+  /** Asks for a JSON answer. */
+  get(path: string, signal: AbortSignal): Promise<Answer> {
+    return this.value({ method: 'GET', path }, signal)
+  }
+
+  /** Sends the request that renders a run. */
+  render(request: UpstreamRequest, { signal, onSend, onRefused }: UpstreamJob): Promise<Answer> {
+    return this.value({ ...request, isSlow: true, onSend, onRefused }, signal)
   }
 
   /**
@@ -182,7 +187,7 @@ export class Upstream {
   async upload(link: string, file: SourceFile, signal: AbortSignal): Promise<void> {
     const url = URL.canParse(link) ? new URL(link) : undefined
     if (url?.hostname === this.#base.hostname)
-      return (await this.send({ method: 'PUT', path: link, file }, signal)).discard()
+      return (await this.send({ method: 'PUT', path: link, file, isSlow: true }, signal)).discard()
     const status = url && (await this.#otherHosts.put(url, fileBody(file), signal))
     if (status === undefined)
       throw new UpstreamError("The model's server named an address for a file that is not public.")

@@ -40,17 +40,17 @@ import {
   UpstreamError,
 } from './upstream-error.js'
 
-export type JobState<Result> =
+export type JobState =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
   | { readonly state: 'running'; readonly fraction?: number | undefined }
-  | { readonly state: 'done'; readonly result: Result; readonly cost?: RunCost | undefined }
+  | { readonly state: 'done'; readonly answer: Answer; readonly cost?: RunCost | undefined }
   | { readonly state: 'failed'; readonly message: string; readonly cost?: RunCost | undefined }
   /** The server itself does not know the job. */
   | { readonly state: 'missing' }
   /** The answer does not contain the state of the job. */
   | { readonly state: 'unknown' }
 
-export interface JobServer<Result> {
+export interface JobServer {
   /** The type of its engine, such as `fal`. */
   readonly type: string
   readonly upstream: Upstream
@@ -63,9 +63,9 @@ export interface JobServer<Result> {
   /** Describes an answer that refuses the request. Undefined: its own error text does. */
   describeRefusal?(error: UpstreamError): string | undefined
   /** Asks for the state of the job. A 404 or 410 of the server itself counts as `missing`. `number`: from 1. */
-  poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState<Result>>
-  /** Fetches the outputs. After 403, 404, 409 or 410, it is called again with a fresh result. */
-  outputs(result: Result, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
+  poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState>
+  /** Fetches the outputs that the answer about a done job names. After 403, 404, 409 or 410, it is called again with a fresh one. */
+  outputs(answer: Answer, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
   /** Cancels this job, and never another one. Rejects if the server does not confirm it. */
   cancel(handle: JobHandle, signal: AbortSignal): Promise<Exclude<CancelEnd, 'not canceled'>>
   /** For a server where the client chooses the id: the run then always has the same job. */
@@ -101,8 +101,8 @@ export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>>
   return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
 }
 
-export function createJobEngine<Result>(
-  server: JobServer<Result>,
+export function createJobEngine(
+  server: JobServer,
   clock: Clock,
 ): Required<Pick<Engine, 'render' | 'cancel' | 'close'>> {
   return {
@@ -113,8 +113,8 @@ export function createJobEngine<Result>(
 }
 
 /** Cancels the job of a run that is not rendered any longer. */
-async function cancelStored<Result>(
-  server: JobServer<Result>,
+async function cancelStored(
+  server: JobServer,
   clock: Clock,
   { id, stored = {} }: CanceledJob,
 ): Promise<CancelEnd> {
@@ -128,14 +128,14 @@ async function cancelStored<Result>(
 }
 
 /** Whether the job is at another server than that of its model: the document was changed. */
-function isElsewhere<Result>({ handle, intent }: StoredJob, server: JobServer<Result>): boolean {
+function isElsewhere({ handle, intent }: StoredJob, server: JobServer): boolean {
   const { place } = handle ?? intent ?? {}
   return place !== undefined && (place.type !== server.type || place.origin !== server.upstream.origin)
 }
 
 /** A run at its server. Every decision reads what is stored with the run. */
-class JobRun<Result> {
-  readonly #server: JobServer<Result>
+class JobRun {
+  readonly #server: JobServer
   readonly #clock: Clock
   readonly #costs: boolean
   readonly #place: JobPlace
@@ -149,7 +149,7 @@ class JobRun<Result> {
   #deniedAtMs = 0
   #isQueued = false
 
-  constructor(server: JobServer<Result>, clock: Clock, job: RenderJob) {
+  constructor(server: JobServer, clock: Clock, job: RenderJob) {
     const { origin, costs } = server.upstream
     this.#server = server
     this.#clock = clock
@@ -165,10 +165,10 @@ class JobRun<Result> {
       if (isElsewhere(this.#stored, this.#server))
         throw new OutcomeUnknown('The model now has another server.')
       const handle = this.#stored.handle ?? (await this.#start())
-      const result = await this.#follow(handle)
+      const answer = await this.#follow(handle)
       // From here on, a cancel would delete the paid result.
       if (this.#costs) await this.#save({ ...this.#stored, end: 'done' })
-      return await this.#fetchOutputs(handle, result)
+      return await this.#fetchOutputs(handle, answer)
     } catch (error) {
       const isOver = error instanceof JobEnded && this.#costs && this.#stored.handle !== undefined
       if (isOver) await this.#save({ ...this.#stored, end: 'over' })
@@ -255,8 +255,8 @@ class JobRun<Result> {
     }
   }
 
-  /** Resolves with the result of the job. Cancels the job when it is not followed any longer, unless it may be paid. */
-  async #follow(handle: JobHandle): Promise<Result> {
+  /** Resolves with the answer about the done job. Cancels the job when it is not followed any longer, unless it may be paid. */
+  async #follow(handle: JobHandle): Promise<Answer> {
     try {
       return await this.#untilDone(handle)
     } catch (error) {
@@ -272,7 +272,7 @@ class JobRun<Result> {
   }
 
   /** Cancels a paid job at the time limit of its run. One that has just ended gets some more time for its result. */
-  async #endAtLimit(handle: JobHandle, reason: unknown): Promise<Result> {
+  async #endAtLimit(handle: JobHandle, reason: unknown): Promise<Answer> {
     const options = { keepsEnded: true, limitMs: LATE_LIMIT_MS }
     const end = await cancelJob(this.#server, this.#clock, handle, options)
     if (end === 'charged' || end === 'not charged') {
@@ -289,35 +289,34 @@ class JobRun<Result> {
     })
   }
 
-  /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
-  async #untilDone(handle: JobHandle): Promise<Result> {
-    const { signal } = this.#job
-    const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
-      try {
-        const state = await this.#server.poll(handle, signal, number)
-        // A job that an operator has named is the run's own from now on.
-        if (this.#stored.isNamed && state.state !== 'missing' && state.state !== 'unknown')
-          await this.#keep(handle)
-        return this.#read(state, handle)
-      } catch (error) {
-        signal.throwIfAborted()
-        if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
-        this.#readFailure(error, handle)
-        return undefined
-      }
-    }
-    const { result } = await retry({
-      attempt,
-      decide: (done, number) =>
-        done === undefined ? { retryInMs: stepOf(this.#server.pollStepsMs, number) } : { done },
+  async #untilDone(handle: JobHandle): Promise<Answer> {
+    return await retry({
+      attempt: (number) => this.#poll(handle, number),
+      decide: (answer, number) =>
+        answer === undefined ? { retryInMs: stepOf(this.#server.pollStepsMs, number) } : { done: answer },
       clock: this.#clock,
-      signal,
+      signal: this.#job.signal,
     })
-    return result
   }
 
-  /** Returns the result of a job that is done. */
-  #read(state: JobState<Result>, handle: JobHandle): { readonly result: Result } | undefined {
+  /** Returns the answer about a job that is done. A failed poll is repeated: the job continues, and may have been paid for. */
+  async #poll(handle: JobHandle, number: number): Promise<Answer | undefined> {
+    const { signal } = this.#job
+    try {
+      const state = await this.#server.poll(handle, signal, number)
+      // A job that an operator has named is the run's own from now on.
+      if (this.#stored.isNamed && state.state !== 'missing' && state.state !== 'unknown')
+        await this.#keep(handle)
+      return this.#read(state, handle)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
+      this.#readFailure(error, handle)
+      return undefined
+    }
+  }
+
+  #read(state: JobState, handle: JobHandle): Answer | undefined {
     if (state.state === 'missing') return this.#deny(this.#missing(handle))
     this.#failures = 0
     if (state.state === 'unknown') return undefined
@@ -330,7 +329,7 @@ class JobRun<Result> {
     }
     if (state.state === 'running' && state.fraction !== undefined) this.#job.onProgress?.(state.fraction)
     if (state.state === 'failed') throw new JobEnded(failedText(this.#server.upstream, state.message))
-    return state.state === 'done' ? { result: state.result } : undefined
+    return state.state === 'done' ? state.answer : undefined
   }
 
   /** Throws if the poll is not repeated. A page is that of a proxy: the job continues. */
@@ -360,17 +359,17 @@ class JobRun<Result> {
       : new JobEnded("The model's server no longer knows this job: it was probably restarted. Run it again.")
   }
 
-  /** Fetches the outputs. The links of an old result may have expired: each further try has a fresh one. */
-  async #fetchOutputs(handle: JobHandle, first: Result): Promise<readonly RenderedFile[]> {
+  /** Fetches the outputs. The links of an old answer may have expired: each further try has a fresh one. */
+  async #fetchOutputs(handle: JobHandle, first: Answer): Promise<readonly RenderedFile[]> {
     const { signal } = this.#job
     const costs = this.#costs
-    let result = first
+    let answer = first
     const attempt = async (number: number): Promise<readonly RenderedFile[]> => {
       if (number > 1) {
         const state = await this.#server.poll(handle, signal, number).catch(() => undefined)
-        if (state?.state === 'done') result = state.result
+        if (state?.state === 'done') answer = state.answer
       }
-      return await this.#server.outputs(result, this.#job, handle)
+      return await this.#server.outputs(answer, this.#job, handle)
     }
     const pauseMs = (error: unknown, number: number): number | undefined => {
       if (!(error instanceof UpstreamError) || error instanceof JobEnded) return undefined
@@ -405,8 +404,8 @@ const failedText = ({ clean, costs }: Upstream, text: string): string => {
  * Waits first if the job may be about to enter the queue. `keepsEnded`: leaves a job that has ended, because a cancel may
  * delete its paid result.
  */
-async function cancelJob<Result>(
-  server: JobServer<Result>,
+async function cancelJob(
+  server: JobServer,
   clock: Clock,
   handle: JobHandle,
   { waitMs = 0, keepsEnded = false, limitMs = CANCEL_LIMIT_MS } = {},

@@ -6,8 +6,8 @@ import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import type { ReadEngine } from '../read-engine.js'
 import { readSentParameters } from '../sent-parameters.js'
+import type { ReadEngine } from '../settings.js'
 import { readSizes, sizeText } from '../sizes.js'
 import { type Answer, createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
@@ -59,7 +59,7 @@ export const readVideos: ReadEngine = (settings, document) => {
 function createVideosServer(
   upstream: Upstream,
   fieldsOf: (input: RenderJob['input']) => readonly FormField[],
-): JobServer<Answer> {
+): JobServer {
   return {
     type: 'videos',
     upstream,
@@ -67,13 +67,13 @@ function createVideosServer(
     async createRequest(job) {
       const references = await referencesOf(job, 1)
       const files = references.map((file): FormField => ['input_reference', file])
-      return { method: 'POST', path: 'videos', form: [...fieldsOf(job.input), ...files] }
+      return { method: 'POST', path: 'videos', form: [...fieldsOf(job.input), ...files], isSlow: true }
     },
     accept: (created) => acceptedJob(created.id),
 
     async poll({ id }, signal) {
       try {
-        return stateOf(await upstream.value({ method: 'GET', path: pathOf(id) }, signal), id)
+        return stateOf(await upstream.get(pathOf(id), signal), id)
       } catch (error) {
         // vLLM-Omni describes a failed job in an answer with the status of its error. A job may also have not ended.
         if (error instanceof UpstreamError && isObject(error.answer) && error.answer.id === id)
@@ -94,7 +94,7 @@ function createVideosServer(
 
     /** Removes the job, which cancels it where the server can. */
     async cancel({ id }, signal) {
-      const request = { method: 'DELETE', path: pathOf(id), isQuick: true } as const
+      const request = { method: 'DELETE', path: pathOf(id) } as const
       ;(await upstream.send(request, signal)).discard()
       return 'unknown'
     },
@@ -107,10 +107,10 @@ const COMPLETED = ['completed', 'succeeded', 'success', 'done']
 const FAILED = ['failed', 'error', 'cancelled', 'canceled', 'deleted', 'expired']
 
 /** Every other status is a stage of a job that has not ended. An answer about another job tells nothing. */
-function stateOf(answer: Answer, id: string): JobState<Answer> {
+function stateOf(answer: Answer, id: string): JobState {
   if ((answer.id ?? id) !== id) return { state: 'unknown' }
   const status = String(answer.status).toLowerCase()
-  if (COMPLETED.includes(status)) return { state: 'done', result: answer }
+  if (COMPLETED.includes(status)) return { state: 'done', answer }
   if (FAILED.includes(status)) return { state: 'failed', message: errorTextOf(answer) ?? '' }
   return { state: 'running', fraction: Number(answer.progress) / 100 }
 }

@@ -1,6 +1,5 @@
 /** The real network on loopback: what was certainly not sent, what may have been, and which way it goes. */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import {
   createServer as createHttpServer,
@@ -9,7 +8,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import {
+import net, {
   type AddressInfo,
   connect,
   createServer as createNetServer,
@@ -551,26 +550,15 @@ describe('an abort', () => {
   })
 })
 
-describe('a host with several addresses', () => {
-  // Linux drops the packets of a connection while the listener's queue is full.
-  it.runIf(process.platform === 'linux')(
-    'is reached at its second address when the first one does not answer for 3 s',
-    async () => {
-      const port = await fullPort('127.0.0.2')
-      const server = createHttpServer((_, response) => response.end('here'))
-      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-      onTestFinished(() => void server.close())
-      const lookup: LookupFunction = (_, __, found) =>
-        found(null, [
-          { address: '127.0.0.2', family: 4 },
-          { address: '127.0.0.1', family: 4 },
-        ])
-      const startedAtMs = performance.now()
-      const response = await newNetwork({ lookup }).fetch(get(`http://far.test:${port}/`))
-      expect(await readText(response, 100)).toBe('here')
-      expect(performance.now() - startedAtMs).toBeGreaterThan(2_900)
-    },
+it('each address of a host has three seconds', async () => {
+  const connect = vi.spyOn(net, 'connect')
+  onTestFinished(() => connect.mockRestore())
+  const { url } = await serve((_, response) => response.end('here'))
+  const response = await newNetwork({ lookup: everyNameIsHere }).fetch(
+    get(url.replace('127.0.0.1', 'far.test')),
   )
+  expect(await readText(response, 100)).toBe('here')
+  expect(connect).toHaveBeenCalledWith(expect.objectContaining({ autoSelectFamilyAttemptTimeout: 3_000 }))
 })
 
 describe('a proxy', () => {
@@ -632,25 +620,6 @@ describe('a connection', () => {
     expect(served.connections()).toBe(connections)
   })
 })
-
-/** Resolves with a port of this address whose listener, a stopped process, has a full queue. */
-async function fullPort(address: string): Promise<number> {
-  const listen = `require('net').createServer().listen({ port: 0, host: '${address}', backlog: 1 }, function () {
-    require('fs').writeSync(1, this.address().port + '\\n')
-    require('fs').readSync(0, Buffer.alloc(1))
-  })`
-  const child = spawn(process.execPath, ['-e', listen], { stdio: ['pipe', 'pipe', 'inherit'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const [line] = await once(child.stdout, 'data')
-  const port = Number(line)
-  // The queue has one place more than its size.
-  for (let waiting = 0; waiting < 2; waiting++) {
-    const socket = connect(port, address)
-    onTestFinished(() => void socket.destroy())
-    await once(socket, 'connect')
-  }
-  return port
-}
 
 interface Proxy {
   readonly url: string

@@ -26,14 +26,12 @@ test('a reference that is missing or refused becomes a placeholder', async () =>
   expect(await Promise.all(prints.map(isShown))).toEqual([true, false, false, true])
 })
 
-test.each([
-  ['a turned photograph', () => magenta(600, 400).jpeg().withMetadata({ orientation: 6 }), 400 / 600],
-  ['one pixel', () => magenta(1, 1).webp({ lossless: true }), 1],
-])('a reference with %s keeps its ratio', async (_, make, ratio) => {
-  const [print] = await printsOf([await make().toBuffer()])
+test('a turned photograph keeps its ratio', async () => {
+  const photograph = await magenta(600, 400).jpeg().withMetadata({ orientation: 6 }).toBuffer()
+  const [print] = await printsOf([photograph])
   if (print === undefined) throw new Error('no print')
   const border = Math.min(AREA.width, AREA.height) * 0.04
-  expect((print.width - border) / (print.height - border)).toBeCloseTo(ratio, 1)
+  expect((print.width - border) / (print.height - border)).toBeCloseTo(400 / 600, 1)
   expect(await isShown(print)).toBe(true)
 })
 

@@ -11,19 +11,13 @@ export interface WantedFilm {
 /** Expects H.264 at 24 frames a second in an MP4 that plays while it is downloaded. */
 export function checkFilm(bytes: Buffer, { width, height, frames, keyFrames }: WantedFilm): void {
   expect(boxesIn(bytes).map(({ name }) => name)).toEqual(['ftyp', 'moov', 'mdat'])
-  for (const [path, duration] of [
-    ['moov/mvhd', 16],
-    ['moov/trak/mdia/mdhd', 16],
-  ] as const) {
+  for (const path of ['moov/mvhd', 'moov/trak/mdia/mdhd']) {
     const header = boxAt(bytes, path)
-    expect(header.readUInt32BE(duration) / header.readUInt32BE(12)).toBe(frames / 24)
+    expect(header.readUInt32BE(16) / header.readUInt32BE(12)).toBe(frames / 24)
     expect(header.readUInt32BE(4)).toBe(0) // no clock: the same input gives the same bytes
   }
 
   const table = boxAt(bytes, 'moov/trak/mdia/minf/stbl')
-  const times = boxAt(table, 'stts')
-  const unitsASecond = boxAt(bytes, 'moov/trak/mdia/mdhd').readUInt32BE(12)
-  expect([4, 8, 12].map((at) => times.readUInt32BE(at))).toEqual([1, frames, unitsASecond / 24])
   const [entry] = boxesIn(boxAt(table, 'stsd').subarray(8))
   expect(entry?.name).toBe('avc1')
   expect([entry?.content.readUInt16BE(24), entry?.content.readUInt16BE(26)]).toEqual([width, height])

@@ -1,9 +1,9 @@
 /** Commands that create a run again: `rushes`, curl and Node.js. */
 import { quoteWord } from '../host/shell.js'
 import { RUNS_PATH } from '../protocol/id.js'
+import { isSentImage, type SentImage } from '../protocol/media.js'
 import { type MediaSource, mediaParameters, mediaSources, withMedia } from '../protocol/media-parameters.js'
 import type { Kind, ModelDocument } from '../protocol/models.js'
-import { isSentImage, type SentImage } from '../protocol/parameters.js'
 import { printable, printableJson } from '../protocol/text.js'
 
 interface CommandRun {

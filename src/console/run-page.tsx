@@ -1,10 +1,9 @@
 /** One run: its outputs or what became of it, every field, and the commands that create it again. */
 import type { ComponentChildren } from 'preact'
 import { writeJson } from '../protocol/json.js'
-import { mediaTypeOf } from '../protocol/media.js'
+import { isSentImage, mediaTypeOf } from '../protocol/media.js'
 import { mediaParameters, mediaSources } from '../protocol/media-parameters.js'
 import type { ModelDocument } from '../protocol/models.js'
-import { isSentImage } from '../protocol/parameters.js'
 import { formatBytes } from '../protocol/units.js'
 import { commandsOf } from './commands.js'
 import { capitalized, credits, cut, duration, labelOf, linkTo, plural, unitOf } from './format.js'

@@ -1,9 +1,8 @@
 /** Computes the stored form of an input, and its identity, which is equal for equal requests. */
 import { createHash } from 'node:crypto'
-import { fromBase64, fromPercent, MediaSummary } from './media.js'
+import { fromBase64, fromPercent, isSentImage, MediaSummary } from './media.js'
 import { IMAGE_URLS, mediaOfParameter, mediaSources, withMedia } from './media-parameters.js'
 import type { ModelInput } from './models.js'
-import { isSentImage } from './parameters.js'
 import { isObject } from './parse.js'
 
 /**

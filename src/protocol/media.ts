@@ -1,6 +1,6 @@
 /** Media in inputs and outputs: its types, the forms of its sources, and a summary that replaces its bytes. */
 
-import { isHttpUrl } from './parse.js'
+import { isHttpUrl, isObject } from './parse.js'
 
 /** `file`: a file of any other type, such as the weights of a model. */
 export type MediaType = 'image' | 'video' | 'audio' | 'file'
@@ -12,6 +12,19 @@ export const MEDIA_NOUNS = {
   audio: 'an audio file',
   file: 'a file',
 } as const
+
+/** Summary that replaces an image which was sent as a data: URL. */
+export interface SentImage {
+  readonly sha256: string
+  readonly bytes: number
+  readonly content_type: string
+}
+
+export const isSentImage = (value: unknown): value is SentImage =>
+  isObject(value) &&
+  typeof value.sha256 === 'string' &&
+  typeof value.bytes === 'number' &&
+  typeof value.content_type === 'string'
 
 /**
  * Identifies media by its content. Only media that rushes has read becomes an instance. An input may itself contain an

@@ -13,8 +13,9 @@ import {
   type ModelDocument,
   type ModelSchema,
   type ParameterSchema,
+  parameterJson,
+  stringOrObject,
 } from './models.js'
-import { parameterJson, stringOrObject } from './parameters.js'
 import { isObject } from './parse.js'
 import { type DocumentPath, type ReportProblem, readPrice } from './price.js'
 import { printable, shortened } from './text.js'

@@ -2,8 +2,14 @@
  * Prices of runs by the documents of their models, and the check of a document's price. Amounts are whole numbers of
  * millionths, so that sums are exact.
  */
-import type { ModelDocument, ModelInput, ModelSchema, ParameterSchema, Price } from './models.js'
-import { listedValues } from './parameters.js'
+import {
+  listedValues,
+  type ModelDocument,
+  type ModelInput,
+  type ModelSchema,
+  type ParameterSchema,
+  type Price,
+} from './models.js'
 import { isObject } from './parse.js'
 import { printable, shortened } from './text.js'
 

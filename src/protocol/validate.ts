@@ -2,8 +2,15 @@
 import { writeJson } from './json.js'
 import { sourceFormOf } from './media.js'
 import { mediaOfParameter } from './media-parameters.js'
-import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
-import { describeType, listedValues } from './parameters.js'
+import {
+  describeType,
+  KINDS,
+  type Kind,
+  listedValues,
+  type ModelInput,
+  type ModelSchema,
+  type ParameterSchema,
+} from './models.js'
 import { isObject } from './parse.js'
 import { nearest, shortened } from './text.js'
 

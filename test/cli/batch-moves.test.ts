@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { builtInSchema } from '../../src/protocol/parameters.js'
+import { builtInSchema } from '../../src/protocol/models.js'
 import { createFamily, type Row } from '../support/family.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 

@@ -1,7 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { writeJson } from '../../src/protocol/json.js'
-import type { ModelDocument, ParameterSchema } from '../../src/protocol/models.js'
-import { builtInSchema, valueOfText } from '../../src/protocol/parameters.js'
+import {
+  builtInSchema,
+  type ModelDocument,
+  type ParameterSchema,
+  valueOfText,
+} from '../../src/protocol/models.js'
 import { type CommandLine, createCliService, runCli, SET, wordsOf } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 

@@ -3,8 +3,13 @@
  * `rushes batch` accepts; what depends on defaults or on other rows, only `rushes batch` checks.
  */
 import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/row.js'
-import { KINDS, type Kind, type ParameterSchema } from '../../src/protocol/models.js'
-import { builtInSchema, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
+import {
+  builtInSchema,
+  KINDS,
+  type Kind,
+  PARAMETER_NAMES,
+  type ParameterSchema,
+} from '../../src/protocol/models.js'
 
 type Json = Readonly<Record<string, unknown>>
 

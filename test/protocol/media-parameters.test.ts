@@ -7,7 +7,7 @@ import {
   withMedia,
 } from '../../src/protocol/media-parameters.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
-import { builtInSchema } from '../../src/protocol/parameters.js'
+import { builtInSchema } from '../../src/protocol/models.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 
 const schemaOf = (properties: Readonly<Record<string, unknown>>) => {

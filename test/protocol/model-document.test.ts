@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { documentJson, MAX_PROPERTIES, readModelDocument } from '../../src/protocol/model-document.js'
-import type { ModelDocument } from '../../src/protocol/models.js'
-import { builtInSchema } from '../../src/protocol/parameters.js'
+import { builtInSchema, type ModelDocument } from '../../src/protocol/models.js'
 import { defaultsOf } from '../../src/protocol/price.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { IMAGE_INPUT, isModelName, KINDS, MODEL_INPUTS, VIDEO_INPUT } from '../../src/protocol/models.js'
-import { builtInSchema, findInexact } from '../../src/protocol/parameters.js'
+import {
+  builtInSchema,
+  findInexact,
+  IMAGE_INPUT,
+  isModelName,
+  KINDS,
+  MODEL_INPUTS,
+  VIDEO_INPUT,
+} from '../../src/protocol/models.js'
 import { inputProblems, isKind, unknownFields } from '../../src/protocol/validate.js'
 
 const rowsOf = ({ properties, required }: typeof VIDEO_INPUT | typeof IMAGE_INPUT) =>

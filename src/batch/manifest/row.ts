@@ -4,14 +4,17 @@
  */
 import { writeJson } from '../../protocol/json.js'
 import { type MediaParameters, mediaParameters } from '../../protocol/media-parameters.js'
-import type { Kind, ModelInput, ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import {
   builtInSchema,
   findInexact,
+  type Kind,
   listedValues,
+  type ModelInput,
+  type ModelSchema,
   PARAMETER_NAMES,
+  type ParameterSchema,
   valueOfText,
-} from '../../protocol/parameters.js'
+} from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/text.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'

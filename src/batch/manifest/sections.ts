@@ -1,7 +1,13 @@
 /** The sections of a manifest: models, defaults and runs (a plain list has only runs). Finds the model of each run. */
 import { writeJson } from '../../protocol/json.js'
-import { isModelName, KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
+import {
+  builtInSchema,
+  isModelName,
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelSchema,
+} from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { isKind } from '../../protocol/validate.js'
 import type { ParsedManifest } from './parse.js'

@@ -2,8 +2,14 @@
 import { Command, CommanderError, Help, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { isModelName, KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
+import {
+  builtInSchema,
+  isModelName,
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelSchema,
+} from '../../protocol/models.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'

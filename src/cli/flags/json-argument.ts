@@ -1,7 +1,7 @@
 /** Reads a JSON object from an argument: its text, `@file`, or `-` for standard input. */
 import { messageOf, usageError } from '../../errors.js'
 import { readJson } from '../../protocol/json.js'
-import { findInexact } from '../../protocol/parameters.js'
+import { findInexact } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 import type { Terminal } from '../terminal/output.js'

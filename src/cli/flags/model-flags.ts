@@ -5,8 +5,13 @@
 import { Option } from 'commander'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { firstPicture, mediaParameters } from '../../protocol/media-parameters.js'
-import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
-import { describeValues, listedValues, valueOfText } from '../../protocol/parameters.js'
+import {
+  describeValues,
+  listedValues,
+  type ModelSchema,
+  type ParameterSchema,
+  valueOfText,
+} from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { globalOptions } from '../settings/globals.js'
 import { type DeliveryOptions, deliveryOptions } from './delivery.js'

@@ -3,13 +3,13 @@
 import { writeJson } from '../../protocol/json.js'
 import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import {
+  builtInSchema,
   KINDS,
   type Kind,
   type ModelDocument,
   type ModelSchema,
   type ParameterSchema,
 } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
 import { MAX_LABELS, printable, shortened } from '../../protocol/text.js'
 
 type JsonSchema = Readonly<Record<string, unknown>>

@@ -7,8 +7,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { asRushesError } from '../../host/interrupts.js'
-import type { Kind, ModelDocument } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
+import { builtInSchema, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
 import {
   checkList,

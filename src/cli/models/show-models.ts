@@ -1,7 +1,6 @@
 /** Shows models and their parameters as tables and as JSON. */
 import { documentJson } from '../../protocol/model-document.js'
-import { KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
-import { describeValues } from '../../protocol/parameters.js'
+import { describeValues, KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { defaultText, flagsOf } from '../flags/model-flags.js'

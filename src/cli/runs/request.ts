@@ -5,8 +5,14 @@
 import { encodeCreate } from '../../client/create.js'
 import { usageError } from '../../errors.js'
 import { IMAGE_URLS, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
-import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
+import {
+  builtInSchema,
+  isModelName,
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelInput,
+} from '../../protocol/models.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'

@@ -2,8 +2,7 @@
  * Width and height of a run: from the map `sizes` of the engine, else from a table. Its keys are values of
  * `aspect_ratio`, `resolution` and `quality`: `"16:9": 1344x768`, or more exactly `"16:9 1080p"`, `"1:1 high"`.
  */
-import type { Kind, ModelDocument } from '../../protocol/models.js'
-import { listedValues } from '../../protocol/parameters.js'
+import { type Kind, listedValues, type ModelDocument } from '../../protocol/models.js'
 import type { EngineSettings } from './settings.js'
 
 /** The parameters that decide the size of a run, with their values for a run that sets none. */

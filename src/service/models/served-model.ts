@@ -1,7 +1,12 @@
 /** A model of a service: its document, and how this node renders it. */
 
-import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
+import {
+  builtInSchema,
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelSchema,
+} from '../../protocol/models.js'
 import { withSeedParameter } from '../engines/seed.js'
 import { LOCAL_MODELS } from '../rules/names.js'
 import type { CarriedModel } from '../store/run.js'

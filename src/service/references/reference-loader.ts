@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
+import type { SentImage } from '../../protocol/media.js'
 import { IMAGE_URLS, mediaSources } from '../../protocol/media-parameters.js'
 import type { FileReader } from '../files/contract.js'
-import type { StoredImage } from '../rules/create-request.js'
 import { inputKey, outputKey, outputOfUrl, type StoredOutput, type StoredRun } from '../store/run.js'
 import type { ReferenceFetch } from './reference-fetch.js'
 
@@ -46,7 +46,7 @@ const MAX_BYTES = {
  */
 const FETCH_LIMIT_MS = 30_000
 
-type ReferenceSource = string | StoredImage
+type ReferenceSource = string | SentImage
 
 export function createReferenceLoader({
   files: stored,

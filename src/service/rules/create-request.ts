@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { readJson, writeJson } from '../../protocol/json.js'
-import { fromBase64, fromPercent } from '../../protocol/media.js'
+import { fromBase64, fromPercent, type SentImage } from '../../protocol/media.js'
 import { mediaParameters, mediaSources, placeText, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelDocument, ModelInput } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -15,19 +15,13 @@ import { Refusal } from './refusal.js'
 
 interface ReadCreate {
   readonly document: ModelDocument
-  /** Input with a `StoredImage` for each data: URL. */
+  /** Input with a `SentImage` for each data: URL. */
   readonly input: ModelInput
   readonly images: readonly EmbeddedImage[]
 }
 
-/** An image that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
-export interface StoredImage {
-  readonly sha256: string
-  readonly bytes: number
-  readonly content_type: string
-}
-
-export interface EmbeddedImage extends StoredImage {
+/** An image that was sent as a data: URL. Its bytes become a stored file (`inputKey`). */
+export interface EmbeddedImage extends SentImage {
   readonly data: Uint8Array
 }
 

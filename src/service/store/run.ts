@@ -78,7 +78,7 @@ export interface AcceptedRun {
   readonly accountId: number
   readonly model: string
   readonly kind: Kind
-  /** As sent, with a `StoredImage` for each data: URL in `image_urls`. */
+  /** As sent, with a `SentImage` for each data: URL in `image_urls`. */
   readonly input: ModelInput
   /** Milliseconds since the epoch, like all times. */
   readonly createdAtMs: number

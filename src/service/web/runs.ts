@@ -12,8 +12,8 @@ import {
   type ShownRun,
   StateAnswer,
 } from '../../console/index.js'
+import { isSentImage } from '../../protocol/media.js'
 import { mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
-import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { sendStoredFile } from '../http/stored-file.js'

@@ -5,9 +5,9 @@ import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../ho
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
+import { isSentImage } from '../../protocol/media.js'
 import { IMAGE_URLS, mediaParameters, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput, ModelSchema } from '../../protocol/models.js'
-import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf, type RunCost } from '../../protocol/price.js'
 import {
   type Engine,

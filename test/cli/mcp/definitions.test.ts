@@ -4,8 +4,7 @@ import { resultOf } from '../../../src/cli/mcp/answers.js'
 import { instructionsFor, type Tool, type ToolName, toolsFor } from '../../../src/cli/mcp/definitions.js'
 import { checkArguments } from '../../../src/cli/mcp/serve.js'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
-import { KINDS } from '../../../src/protocol/models.js'
-import { builtInSchema } from '../../../src/protocol/parameters.js'
+import { builtInSchema, KINDS } from '../../../src/protocol/models.js'
 
 const TOOLS: Readonly<Record<ToolName, Tool>> = toolsFor({ maxRuns: 20, isLocal: false, documents: {} })
 

@@ -1,7 +1,6 @@
 /** The form of a new run: its fields, references, price, and what is created by it. */
 import { describe, expect, test } from 'vitest'
-import type { ModelDocument } from '../../../src/protocol/models.js'
-import { builtInSchema } from '../../../src/protocol/parameters.js'
+import { builtInSchema, type ModelDocument } from '../../../src/protocol/models.js'
 import {
   BOAT,
   type Browser,

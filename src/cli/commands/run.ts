@@ -242,10 +242,8 @@ export async function runCommand(
     return EXIT.ok
   }
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
-  if (wait) {
-    const { checkTarget } = await import('../runs/check-target.js')
-    checkTarget(delivery, { runs: count, kind })
-  }
+  const { checkTarget, createRuns } = await import('../runs/carry-out.js')
+  if (wait) checkTarget(delivery, { runs: count, kind })
   await limit.check(sum)
   if (count > MAX_UNASKED_RUNS && flags.yes !== true) {
     const { confirm } = await import('../terminal/confirm.js')
@@ -258,7 +256,6 @@ export async function runCommand(
     if (answer === 'not asked') out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
   }
   const connection = await ctx.connect({ render: wait })
-  const { createRuns } = await import('../runs/carry-out.js')
   return createRuns(ctx, {
     ...session,
     connection,

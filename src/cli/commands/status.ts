@@ -112,17 +112,13 @@ async function printState(
   state: RunState,
   { error, rows }: { readonly error: RushesError | undefined; readonly rows: (readonly string[])[] },
 ): Promise<void> {
-  const { id, service, urls } = state
+  const { id, urls } = state
   const row = find(id)
-  const { kind, model, createdAt, elapsedMs } = knownRun(id, row)
   const downloaded = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
   const files = downloaded.length === 0 ? ((await localFiles?.(urls)) ?? []) : downloaded
   const showsFiles = localFiles !== undefined || (out.stdoutIsTerminal && files.length > 0)
   const cells = statusCells(state, showsFiles ? files.map(({ path }) => path) : urls)
-  if (out.mode.json)
-    out.json(
-      runJson({ id, kind, model, state, service, files, error, createdAt, finishedAt: undefined, elapsedMs }),
-    )
+  if (out.mode.json) out.json(runJson({ ...knownRun(id, row), state, files, error }))
   else if (out.stdoutIsTerminal) rows.push(cells)
   else out.line(tabRow(cells))
 }

@@ -28,6 +28,6 @@ async function revisitCommand(
 ): Promise<number> {
   const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
   if (ids.length === 0) return EXIT.ok
-  const { revisit } = await import('../runs/revisit.js')
+  const { revisit } = await import('../runs/carry-out.js')
   return revisit(service, ids, flags, { isDownload, isLast: flags.last })
 }

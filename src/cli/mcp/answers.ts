@@ -142,21 +142,8 @@ function runsOf({ objects, run }: Job): readonly Json[] {
   return runs.map((each) => ({ ...each, service: null }))
 }
 
-function unfinishedJson({ id, known, state, finishedAt, elapsedMs }: Run): object {
-  const { kind, model, createdAt, service } = known ?? {}
-  return runJson({
-    id,
-    kind,
-    model,
-    state,
-    service,
-    files: [],
-    error: undefined,
-    createdAt,
-    finishedAt,
-    elapsedMs,
-  })
-}
+const unfinishedJson = ({ id, known, state, finishedAt, elapsedMs }: Run): object =>
+  runJson({ ...known, id, state, files: [], finishedAt, elapsedMs })
 
 const NOT_ANSWERED =
   'The service has not answered yet. Call the same tool again with the same arguments, and with the request_id of this ' +

@@ -1,29 +1,43 @@
 /**
- * Creates the runs of `run`, and carries out those of `run`, `wait` and `download`: passes the events of the schedule to
- * the view and the printer.
+ * `run`, `wait` and `download`: creates runs or finds existing ones, carries them out, and passes the events of the schedule
+ * to the view and the printer.
  */
-import { resolve, sep } from 'node:path'
+import { dirname, relative, resolve, sep } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
-import { Namer } from '../../download/file-names.js'
-import { EXIT } from '../../errors.js'
+import { knownPaths, Namer } from '../../download/file-names.js'
+import { obstacleAt } from '../../download/final-files.js'
+import type { Downloader, Target } from '../../download/index.js'
+import { EXIT, usageError } from '../../errors.js'
+import { nameProblem, reasonUnwritable } from '../../host/file-system.js'
 import type { Journal, Policy } from '../../journal/index.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
 import { sourceFormOf } from '../../protocol/media.js'
 import { type MediaSource, mediaSources } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { fill, holds, numbered } from '../../protocol/output-names.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
-import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
+import {
+  type Begin,
+  type Delivery as Delivered,
+  knownRun,
+  type Row,
+  type Run,
+  type RunsSession,
+} from '../../runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
-import type { Delivery } from '../flags/delivery.js'
+import { type Delivery, type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
+import { inTurns } from '../process/exit.js'
+import type { RunRecord } from '../terminal/run-json.js'
 import type { TransferProgress } from '../terminal/spinner.js'
-import { InOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
+import { isFinished } from './journal-rows.js'
+import { InOrder, linesOf, printRun, RunPrinter, type RunsCommand } from './print-run.js'
 import type { RunRequest } from './request.js'
 import { resumeCommand } from './resume.js'
 import { RunsView } from './runs-view.js'
-import { writeSidecars } from './sidecar.js'
+import { sidecarOf, writeSidecars } from './sidecar.js'
 
 /** What a session of `rushes mcp` adds to a command that it runs. */
 export interface Observer {
@@ -95,14 +109,8 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     return { is: 'create', request: async () => ({ ...sent, intent: { ...intent, output } }) }
   })
   const isFree = ctx.globals.local && estimate?.millionths === 0
-  const { code, created } = await carryOutRuns(ctx, {
-    connection,
-    delivery,
-    begins,
-    isFree,
-    isFollowed: wait,
-    observer,
-  })
+  const command = { ctx, connection, delivery, begins, isFree, isFollowed: wait }
+  const { code, created } = await carryOutRuns(command, observer)
   const unsent = count - created
   limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
   // Exit code 2 means that nothing was sent.
@@ -134,24 +142,96 @@ function outputOf({ target }: Delivery, index: number): string | undefined {
   return resolve(isOwn ? path : numbered(path, index + 1, sep))
 }
 
-interface CarryOutOptions {
-  readonly connection: Connection
-  readonly delivery: Delivery
-  /** One for each run: all are creates, or all exist. */
-  readonly begins: readonly Begin[]
-  /** Whether creates cost nothing. */
-  readonly isFree?: boolean
-  /** Whether to wait for the runs. If false, they are printed as soon as they exist. */
-  readonly isFollowed: boolean
-  readonly observer: Observer | undefined
+/** Finds existing runs, follows them and downloads their outputs, for `wait` and `download`. */
+export async function revisit(
+  ctx: Context,
+  ids: readonly string[],
+  options: DeliveryOptions,
+  { isDownload = false, observer, isLast = false }: RevisitOptions,
+): Promise<number> {
+  const isNamed = options.download === true || options.output !== undefined
+  const [last] = isLast && !isNamed ? ids : []
+  const output = last === undefined ? undefined : await openOutput(ctx, last)
+  const delivery = await deliveryOf(ctx, output ? { ...options, output } : options, {
+    runs: ids.length,
+    isDownload,
+  })
+  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
+  const journal = await ctx.openJournal()
+  const address = await ctx.address()
+  const find = (id: string) => journal.tryRead(() => journal.find(address, id))
+  const own = () => {
+    const rows = ids.flatMap((id) => find(id) ?? [])
+    const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))
+    return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
+  }
+  checkTarget(delivery, { runs: ids.length, own })
+  const begins: Begin[] = []
+  for await (const id of inTurns(ids, ctx.interrupts.first)) {
+    const row = find(id)
+    // Without the key of its provider, for example, its job could not be followed.
+    if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
+    begins.push({ is: 'follow', run: knownRun(id, row) })
+  }
+  const command = { ctx, connection, delivery, begins, isFree: false, isFollowed: true }
+  return (await carryOutRuns(command, observer)).code
+}
+
+interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
+  readonly observer?: Observer | undefined
+  /** Whether the run is that of the last command, whose `-o` counts until the run has a file. */
+  readonly isLast?: boolean | undefined
+}
+
+/** The `-o` of the command that created the run; undefined once the run has a file. */
+async function openOutput(ctx: Context, id: string): Promise<string | undefined> {
+  const journal = await ctx.journal()
+  const run = journal.find(await ctx.address(), id)
+  return run?.output === undefined || journal.filesOf(run).length > 0 ? undefined : relative('.', run.output)
+}
+
+interface CheckTargetOptions {
+  readonly runs: number
+  readonly kind?: string | undefined
+  /** Absolute paths of earlier files of these runs, which may exist. Called when a file exists. */
+  own?(): readonly string[]
+}
+
+/** Values as long as real ones, to check a path before the run exists. */
+const SAMPLES = { id: `run_${'x'.repeat(20)}`, index: '1', kind: 'image', name: 'x', ext: 'jpeg' }
+
+/** Throws `usage` for files that exist and folders that cannot be written, before anything is paid for. */
+export function checkTarget(
+  { target, overwrite, sidecar }: Delivery,
+  { runs, kind, own = () => [] }: CheckTargetOptions,
+): void {
+  if (target === undefined || target.kind === 'stdout') return
+  const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
+  // If the name of the folder depends on the run, only the part before the first placeholder is checked.
+  const reason =
+    reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.') ??
+    nameProblem(fill(target.kind === 'folder' ? folder : target.template, SAMPLES))
+  if (reason !== undefined)
+    throw usageError(
+      `Cannot write outputs: ${reason}. Nothing was sent.`,
+      'Choose another path with -o <path>.',
+    )
+  let ownPaths: ReadonlySet<string> | undefined
+  const paths = knownPaths(target, runs, kind)
+  for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
+    const obstacle = obstacleAt(path, overwrite)
+    if (obstacle === undefined) continue
+    ownPaths ??= new Set(own())
+    if (!ownPaths.has(resolve(path))) throw usageError(`${obstacle.message}.`, obstacle.hint)
+  }
 }
 
 /** Resolves with the exit code, and with the number of creates that were accepted, or whose outcome is unknown. */
-export async function carryOutRuns(
-  ctx: Context,
-  options: CarryOutOptions,
+async function carryOutRuns(
+  command: RunsCommand,
+  observer: Observer | undefined,
 ): Promise<{ readonly code: number; readonly created: number }> {
-  const { connection, delivery, begins, isFree = false, isFollowed, observer } = options
+  const { ctx, connection, delivery, begins, isFollowed } = command
   const session: RunsSession = {
     ...(await sessionOf(ctx, connection, await ctx.openJournal())),
     policy: observer?.policy ?? 'best effort',
@@ -161,22 +241,18 @@ export async function carryOutRuns(
     stopsCreates: (error) => stopsCreating(error) || error.code === 'interrupted',
   }
   const view = await RunsView.open(ctx, begins.length)
-  const creates = begins[0]?.is === 'create'
-  const printer = new RunPrinter({
-    ctx,
-    delivery,
-    creates,
-    isFree,
-    isFollowed,
-    runs: begins.length,
-    print: await printOf(ctx, options),
-  })
-  const downloads = delivery.target && (await Downloads.open(ctx, options, session, view))
+  const printer = new RunPrinter(command, await printOf(command))
+  const { target } = delivery
+  const downloads = target && new Downloads(command, target, session, await ctx.downloader(connection.fetch))
+  const onProgress = (id: string, amount: TransferProgress) => {
+    view.transfer(id, amount)
+    observer?.transfer(amount)
+  }
   const rows = begins.map(
     (begin, index): Row => ({
       name: String(index),
       begin: () => begin,
-      ...(downloads !== undefined && { deliver: (run) => downloads.begin(run) }),
+      ...(downloads !== undefined && { deliver: (run, state) => downloads.deliver(run, state, onProgress) }),
     }),
   )
   for await (const event of carryOut(rows, session)) {
@@ -190,14 +266,12 @@ export async function carryOutRuns(
 }
 
 /** Loads the code for pictures only if they are wanted. */
-async function printOf(
-  ctx: Context,
-  { delivery: { show }, connection: { fetch }, isFollowed }: CarryOutOptions,
-): Promise<PrinterOptions['print']> {
-  if (show === undefined || !isFollowed) return printRun
+async function printOf(command: RunsCommand): Promise<(record: RunRecord) => void | Promise<void>> {
+  const { ctx, connection, delivery, isFollowed } = command
+  if (delivery.show === undefined || !isFollowed) return (record) => printRun(command, record)
   const { openPictures } = await import('./pictures.js')
-  const pictures = await openPictures(ctx, show, fetch)
-  return pictures === undefined ? printRun : (_, record, options) => pictures.printRun(record, options)
+  const pictures = await openPictures(ctx, delivery.show, connection.fetch)
+  return (record) => pictures?.printRun(record, linesOf(command, record)) ?? printRun(command, record)
 }
 
 /**
@@ -205,55 +279,25 @@ async function printOf(
  * all runs: `skip` a run without a download.
  */
 class Downloads {
+  readonly #command: RunsCommand
+  readonly #target: Target
+  readonly #session: RunsSession
+  readonly #downloader: Downloader
+  readonly #namer: Namer
   readonly #start = new InOrder<() => void>()
-  readonly #download: (run: Run) => Promise<Delivered>
-  readonly #isNumbered: boolean
 
-  static async open(
-    ctx: Context,
-    { connection, delivery, observer }: CarryOutOptions,
-    session: RunsSession,
-    view: RunsView,
-  ): Promise<Downloads> {
-    const { target = { kind: 'folder', folder: '.' }, overwrite, sidecar } = delivery
-    const downloader = await ctx.downloader(connection.fetch)
-    const namer = new Namer(target)
-    return new Downloads(target.kind === 'template', async ({ known, id, state, finishedAt, elapsedMs }) => {
-      if (known === undefined || state === undefined) return { files: [], warnings: [], error: undefined }
-      const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1))
-      const hint = `Download its outputs with \`${command}\`.`
-      const delivered = await deliver(session, state, {
-        downloader,
-        run: { kind: known.kind },
-        row: known.row,
-        target,
-        hint,
-        stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
-        mayReplace: () => overwrite,
-        namesFor: async (urls, from) =>
-          namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
-        onProgress(transfer) {
-          view.transfer(id, transfer)
-          observer?.transfer(transfer)
-        },
-      })
-      const { files, warnings } = delivered
-      if (!sidecar || session.interrupts.first.aborted) return delivered
-      const { address } = session
-      const errors = await writeSidecars(files, { known, state, address, overwrite, finishedAt, elapsedMs })
-      return { files, warnings, error: delivered.error ?? deliveryError(errors, hint, id) }
-    })
+  constructor(command: RunsCommand, target: Target, session: RunsSession, downloader: Downloader) {
+    this.#command = command
+    this.#target = target
+    this.#session = session
+    this.#downloader = downloader
+    this.#namer = new Namer(target)
   }
 
-  private constructor(isNumbered: boolean, download: (run: Run) => Promise<Delivered>) {
-    this.#isNumbered = isNumbered
-    this.#download = download
-  }
-
-  begin(run: Run): Promise<Delivered> {
-    if (!this.#isNumbered) return this.#download(run)
+  deliver(run: Run, state: RunState, onProgress: OnProgress): Promise<Delivered> {
+    if (this.#target.kind !== 'template') return this.#download(run, state, onProgress)
     return new Promise((resolve, reject) => {
-      this.#next(run, () => this.#download(run).then(resolve, reject))
+      this.#next(run, () => this.#download(run, state, onProgress).then(resolve, reject))
     })
   }
 
@@ -264,4 +308,31 @@ class Downloads {
   #next(run: Run, begin: (() => void) | undefined): void {
     for (const each of this.#start.add(run.index, begin)) each()
   }
+
+  async #download(run: Run, state: RunState, onProgress: OnProgress): Promise<Delivered> {
+    const { ctx, delivery } = this.#command
+    const { id, known } = run
+    const target = this.#target
+    const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1))
+    const hint = `Download its outputs with \`${command}\`.`
+    const delivered = await deliver(this.#session, state, {
+      downloader: this.#downloader,
+      run: { kind: known?.kind },
+      row: known?.row,
+      target,
+      hint,
+      stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
+      mayReplace: () => delivery.overwrite,
+      namesFor: async (urls, from) =>
+        this.#namer.name(urls.slice(from).map(() => ({ runId: id, kind: known?.kind }))),
+      onProgress: (amount) => onProgress(id, amount),
+    })
+    const { files, warnings } = delivered
+    const { address, interrupts } = this.#session
+    if (!delivery.sidecar || interrupts.first.aborted) return delivered
+    const errors = await writeSidecars(files, run, { address, overwrite: delivery.overwrite })
+    return { files, warnings, error: delivered.error ?? deliveryError(errors, hint, id) }
+  }
 }
+
+type OnProgress = (id: string, amount: TransferProgress) => void

@@ -11,7 +11,6 @@ import type { Show } from '../flags/delivery.js'
 import { variable } from '../process/io.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { formFor } from '../terminal/terminal-graphics.js'
-import { linesOf, type PrintOptions } from './print-run.js'
 
 /** For each result, with its download. */
 const TIMEOUT_MS = 60_000
@@ -22,8 +21,8 @@ interface DrawnFile {
 }
 
 export interface Pictures {
-  /** Prints the lines of a run as `printRun` does, and draws the result below each. Never rejects. */
-  printRun(record: RunRecord, options: PrintOptions): Promise<void>
+  /** Prints the lines of a run, and draws the result below each. Never rejects. */
+  printRun(record: RunRecord, lines: readonly string[]): Promise<void>
   /** Draws a picture, or the first frame of a video. A note says why, if that fails. Never rejects. */
   draw(file: DrawnFile): Promise<void>
 }
@@ -85,8 +84,8 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
 
   const draw = (file: DrawnFile) => orNote(printable(file.path), (signal) => drawFile(file, signal))
   return {
-    async printRun(record, options) {
-      for (const [index, line] of linesOf(record, options).entries()) {
+    async printRun(record, lines) {
+      for (const [index, line] of lines.entries()) {
         out.line(printable(line))
         const file = record.files[index]
         if (file !== undefined) await draw(file)

@@ -1,35 +1,47 @@
 /** Prints the runs of `run`, `wait` and `download`: in their order, equal errors folded, with the exit code. */
-import type { Target } from '../../download/file-names.js'
-import { EXIT, type RushesError } from '../../errors.js'
+import { stillRunning } from '../../client/run-errors.js'
+import { EXIT, RushesError } from '../../errors.js'
 import { interrupted } from '../../host/interrupts.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
-import type { Result, Run } from '../../runs/run.js'
+import type { Begin, Result, Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
-import type { Context } from '../context/context.js'
+import type { Connection, Context } from '../context/context.js'
+import type { Delivery } from '../flags/delivery.js'
 import { exitCodeOf } from '../process/exit.js'
 import { formatSeconds, plural } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { ErrorGroups } from './error-groups.js'
-import { type Leaving, type Left, leftError, resumeCommand, withResumeHint } from './resume.js'
+import { keyHint, resumeCommand } from './resume.js'
 
-export interface PrintOptions {
-  readonly target: Target | undefined
-  /** Whether the command waited for the run. */
+/** What a command does with its runs. */
+export interface RunsCommand {
+  readonly ctx: Context
+  readonly connection: Connection
+  readonly delivery: Delivery
+  /** One for each run: all are creates, or all exist. */
+  readonly begins: readonly Begin[]
+  /** Whether creates cost nothing. */
+  readonly isFree: boolean
+  /** Whether to wait for the runs. If false, they are printed as soon as they exist. */
   readonly isFollowed: boolean
 }
 
-export function printRun({ out }: Context, record: RunRecord, options: PrintOptions): void {
+export function printRun(command: RunsCommand, record: RunRecord): void {
+  const { out } = command.ctx
   if (out.mode.json) out.json(runJson(record))
-  else for (const line of linesOf(record, options)) out.line(printable(line))
+  else for (const line of linesOf(command, record)) out.line(printable(line))
 }
 
 /** The id, the paths of the files, or the URLs. */
-export function linesOf(record: RunRecord, { target, isFollowed }: PrintOptions): readonly string[] {
-  if (!isFollowed) return [record.id]
+export function linesOf(
+  { delivery: { target }, isFollowed }: RunsCommand,
+  { id, files, state }: RunRecord,
+): readonly string[] {
+  if (!isFollowed) return [id]
   if (target?.kind === 'stdout') return []
-  if (target !== undefined) return record.files.map(({ path }) => path)
-  return record.state?.phase === 'succeeded' ? record.state.urls : []
+  if (target !== undefined) return files.map(({ path }) => path)
+  return state?.phase === 'succeeded' ? state.urls : []
 }
 
 /** Puts items that come in any order into the order of their indexes, counted from 0. */
@@ -50,14 +62,8 @@ export class InOrder<Item> {
   }
 }
 
-export interface PrinterOptions extends Leaving {
-  /** Number of runs of the command. */
-  readonly runs: number
-  /** Whether the runs cost nothing. */
-  readonly isFree: boolean
-  readonly isFollowed: boolean
-  print(ctx: Context, record: RunRecord, options: PrintOptions): void | Promise<void>
-}
+/** Why a command no longer waits for a run. `not finished`: it did not wait. */
+type Left = Extract<Result, { is: 'running' }>['why']
 
 /** A run that is printed when those before it are. */
 interface Turn {
@@ -67,197 +73,175 @@ interface Turn {
 }
 
 export class RunPrinter {
-  readonly #options: PrinterOptions
-  readonly #creates: CreateErrors | undefined
+  readonly #command: RunsCommand
+  readonly #print: (record: RunRecord) => void | Promise<void>
   readonly #turns = new InOrder<Turn>()
   readonly #groups = new ErrorGroups()
+  readonly #createGroups = new ErrorGroups()
+  /** The first error of each kind that creates have met. */
+  readonly #createErrors: RushesError[] = []
   /** All errors of runs and creates. They decide the exit code. */
   readonly #errors: RushesError[] = []
   readonly #left = new Map<Left, Run[]>()
   readonly #succeeded: RunRecord[] = []
   /** Ids of the runs that this command has created. */
   readonly #created: string[] = []
+  #unconfirmed = 0
+  #refused = 0
+  #unsent = 0
   readonly #startedAtMs: number
 
-  constructor(options: PrinterOptions) {
-    const { ctx, creates, runs, isFree } = options
-    this.#options = options
-    this.#startedAtMs = ctx.clock.monotonic()
-    this.#creates = creates ? new CreateErrors(runs, isFree) : undefined
+  /** `print`: prints one run, in its turn. */
+  constructor(command: RunsCommand, print: (record: RunRecord) => void | Promise<void>) {
+    this.#command = command
+    this.#print = print
+    this.#startedAtMs = command.ctx.clock.monotonic()
   }
 
   /** Number of creates that were accepted, or whose outcome is unknown. */
   get sent(): number {
-    return this.#creates?.sent ?? 0
+    return this.#created.length + this.#unconfirmed
+  }
+
+  get #creates(): boolean {
+    return this.#command.begins[0]?.is === 'create'
   }
 
   async see(event: RunEvent): Promise<void> {
     if (event.is === 'created') {
       this.#created.push(event.run.id)
-      this.#printAll(this.#creates?.accepted())
+      this.#printCreateErrors()
     } else if (event.is === 'ended') await this.#seeEnded(event.run, event.result)
   }
 
   async #seeEnded(run: Run, result: Result): Promise<void> {
-    const { ctx, delivery, isFollowed, print } = this.#options
-    if (run.known === undefined) {
-      if (result.is === 'refused' || result.is === 'unconfirmed') this.#errors.push(result.error)
-      this.#printAll(this.#creates?.ended(result))
-    }
-    const turn = run.known && this.#turnOf(run, run.known, result)
+    if (run.known === undefined) this.#seeUncreated(result)
     // A line waits until the pictures before it are drawn.
-    for (const { record, isLeft } of this.#turns.add(run.index, turn)) {
-      await print(ctx, record, { target: delivery.target, isFollowed })
+    for (const { record, isLeft } of this.#turns.add(run.index, this.#turnOf(run, result))) {
+      await this.#print(record)
       if (record.error === undefined) continue
       this.#errors.push(record.error)
-      if (!isLeft && this.#groups.add(record.error)) this.#print(record.error)
+      if (!isLeft && this.#groups.add(record.error)) this.#printError(record.error)
     }
   }
 
-  #turnOf(run: Run, known: NonNullable<Run['known']>, result: Result): Turn {
-    const { state, finishedAt } = run
-    const { id, kind, model, createdAt } = known
+  /** A create has ended without a run. */
+  #seeUncreated(result: Result): void {
+    if (result.is !== 'refused' && result.is !== 'unconfirmed') this.#unsent++
+    else {
+      const key = result.is === 'unconfirmed' ? result.key : undefined
+      const kept = key && `The journal keeps it as ${key}: ${keyHint(key)}.`
+      const hint = [result.error.hint, kept].filter(Boolean).join(' ')
+      const error = result.error.with({ hint: hint || undefined })
+      this.#errors.push(error)
+      if (this.#createGroups.add(error, key)) this.#createErrors.push(error)
+      if (result.is === 'refused') this.#refused++
+      else this.#unconfirmed++
+    }
+    this.#printCreateErrors()
+  }
+
+  /** When all creates have an outcome: their errors say how many runs exist. The runs may take minutes until they end. */
+  #printCreateErrors(): void {
+    if (this.sent + this.#refused + this.#unsent < this.#command.begins.length) return
+    // Only creates with a key have a name, and these are unconfirmed.
+    const repeated = this.#createGroups.repeated('create', 'rushes list --status unconfirmed')
+    for (const error of [...this.#createErrors, ...repeated]) this.#printError(this.#withRest(error))
+  }
+
+  #turnOf(run: Run, result: Result): Turn | undefined {
+    const { known, state, finishedAt } = run
+    if (known === undefined) return undefined
     const { files = [], warnings = [] } = ('delivery' in result && result.delivery) || {}
-    for (const warning of warnings) this.#options.ctx.out.warn(warning)
-    const isLeft = result.is === 'running' && result.error === undefined
-    const error = this.#errorOf(run, result)
+    for (const warning of warnings) this.#command.ctx.out.warn(warning)
     const elapsedMs = run.elapsedMs ?? (result.is === 'created' ? known.elapsedMs : undefined)
-    const service = state?.service ?? known.service
-    const record = { id, kind, model, state, service, files, error, createdAt, finishedAt, elapsedMs }
+    const error = this.#errorOf(run, result)
+    const record = { ...known, state, files, error, finishedAt, elapsedMs }
     if (error === undefined) this.#succeeded.push(record)
-    return { record, isLeft }
+    return { record, isLeft: result.is === 'running' && result.error === undefined }
   }
 
   #errorOf(run: Run, result: Result): RushesError | undefined {
     if (result.is === 'undelivered') return result.error
     if (result.is !== 'running' && result.is !== 'failed') return undefined
-    if (result.error !== undefined) return withResumeHint(result.error, run, this.#options)
-    if (result.is === 'failed') return undefined
-    this.#left.set(result.why, [...(this.#left.get(result.why) ?? []), run])
-    return leftError(result.why, [run], this.#options)
+    if (result.error === undefined) {
+      if (result.is === 'failed') return undefined
+      this.#left.set(result.why, [...(this.#left.get(result.why) ?? []), run])
+      return this.#leftError(result.why, [run])
+    }
+    const { error } = result
+    const isOver = error.httpStatus === 404 || (run.state !== undefined && run.state.phase !== 'running')
+    const resume = isOver ? undefined : this.#resumeHint([run])
+    return error.with({ hint: [error.hint, resume].filter(Boolean).join(' ') || undefined, runId: run.id })
   }
 
   /** Prints the errors that concern several runs, and the summary. Returns the exit code. */
   end(): number {
-    const { ctx, isFollowed } = this.#options
+    const { ctx, isFollowed } = this.#command
     const { first } = ctx.interrupts
-    this.#printAll(this.#groups.repeated())
+    for (const error of this.#groups.repeated()) this.#printError(error)
     for (const [why, runs] of this.#left) {
       const inTheirOrder = runs.sort((one, other) => one.index - other.index)
-      this.#print(this.#withRest(leftError(why, inTheirOrder, this.#options)))
+      this.#printError(this.#withUnsent(this.#leftError(why, inTheirOrder)))
     }
     if (!first.aborted) this.#printSummary()
     else if (!this.#errors.some(({ code }) => code === 'interrupted')) {
-      const error = this.#withRest(interrupted(first.reason))
+      const error = this.#withUnsent(interrupted(first.reason))
       this.#errors.push(error)
-      this.#print(error)
+      this.#printError(error)
     }
     if (!isFollowed) this.#noteQueued()
     return exitCodeOf(this.#errors)
   }
 
+  /** Returns one error for runs that are left for one reason. */
+  #leftError(why: Left, runs: readonly Run[]): RushesError {
+    const { ctx, delivery } = this.#command
+    const isLocal = ctx.globals.local
+    const isOnce = delivery.patience === 'once'
+    const [only] = runs.length === 1 ? runs : []
+    const runId = only?.id
+    const subject = runId ?? `${runs.length} runs`
+    const is = only === undefined ? 'are' : 'is'
+    const hint = this.#resumeHint(runs, why === 'signal' && !isOnce)
+    const message = `${subject} ${is} ${isLocal || isOnce ? 'not finished' : 'still running'}.`
+    if (why === 'signal')
+      return interrupted(ctx.interrupts.first.reason, `Interrupted. ${message}`, hint, runId)
+    const timeoutMs = delivery.patience === 'once' ? undefined : (delivery.patience ?? 0)
+    const limited = timeoutMs === undefined ? message : stillRunning(subject, timeoutMs, isLocal, is)
+    return new RushesError('wait_timeout', limited, { hint, runId })
+  }
+
+  /** How to resume, and how to stop the runs. */
+  #resumeHint(runs: readonly Run[], mayStop = false): string {
+    const { ctx, delivery } = this.#command
+    // `wait --all` does not find runs that the journal could not take.
+    const isNamed = runs.length <= MAX_NAMED || (this.#creates && runs[0]?.known?.row === undefined)
+    if (!isNamed && !this.#creates) return 'Resume with the same command.'
+    const ids = isNamed ? runs.map(({ id }) => id) : 'all'
+    const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs.length))
+    const it = runs.length === 1 ? 'it' : 'them'
+    const stop = mayStop ? ` Stop ${it} with \`${resumeCommand(ctx.globals, 'cancel', ids)}\`.` : ''
+    return `Resume with \`${resume}\`.${stop}`
+  }
+
   /** Completes the error of a signal that kept creates back. */
+  #withUnsent(error: RushesError): RushesError {
+    return error.code === 'interrupted' && this.#creates && this.#unsent > 0 ? this.#withRest(error) : error
+  }
+
+  /** Adds how many runs exist, and how to create the others, so that no error advises to pay for them again. */
   #withRest(error: RushesError): RushesError {
-    return error.code === 'interrupted' && this.#creates?.hasUnsent ? this.#creates.withRest(error) : error
-  }
-
-  #printAll(errors: readonly RushesError[] = []): void {
-    for (const error of errors) this.#print(error)
-  }
-
-  #print(error: RushesError): void {
-    const { ctx } = this.#options
-    // Exit without a message: the reader of standard output has closed it.
-    const isSilent = ctx.interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
-    if (!isSilent) ctx.out.error(error)
-  }
-
-  #printSummary(): void {
-    const { ctx, runs, isFollowed } = this.#options
-    if (this.#succeeded.length === 0 || ctx.stderr.isTTY !== true || !isFollowed) return
-    const files = this.#succeeded.flatMap((record) => record.files)
-    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    const done = runs === 1 ? 'Done' : `${this.#succeeded.length} of ${runs} runs done`
-    const downloaded = files.length === 0 ? '' : `: ${plural(files.length, 'file')} (${formatBytes(bytes)})`
-    ctx.out.note(`${done} in ${formatSeconds(ctx.clock.monotonic() - this.#startedAtMs)}${downloaded}`)
-  }
-
-  /** With `--local`, nobody renders the runs of `--no-wait`. */
-  #noteQueued(): void {
-    const { out, globals } = this.#options.ctx
-    const ids = this.#created
-    if (!globals.local || ids.length === 0) return
-    const [is, it] = ids.length === 1 ? [`${ids[0]} is`, 'it'] : [`${ids.length} runs are`, 'them']
-    const wait = resumeCommand(globals, 'wait', ids.length === 1 ? ids : 'all')
-    out.note(`${is} queued. Render ${it} with \`${wait}\`.`)
-  }
-}
-
-/**
- * The errors of the creates of one command. They say how many runs exist, so that none advises to pay for them again.
- * They are returned when all creates have an outcome: the runs may take minutes until they end.
- */
-class CreateErrors {
-  readonly #count: number
-  readonly #isFree: boolean
-  readonly #groups = new ErrorGroups()
-  /** The first error of each kind. */
-  readonly #firsts: RushesError[] = []
-  #accepted = 0
-  #refused = 0
-  #unconfirmed = 0
-  #unsent = 0
-
-  constructor(count: number, isFree: boolean) {
-    this.#count = count
-    this.#isFree = isFree
-  }
-
-  /** Number of creates that were accepted, or whose outcome is unknown. */
-  get sent(): number {
-    return this.#accepted + this.#unconfirmed
-  }
-
-  get hasUnsent(): boolean {
-    return this.#unsent > 0
-  }
-
-  /** A create was accepted. Returns the errors to print now. */
-  accepted(): readonly RushesError[] {
-    this.#accepted++
-    return this.#errorsAtEnd()
-  }
-
-  /** A create has ended without a run. Returns the errors to print now. */
-  ended(result: Result): readonly RushesError[] {
-    if (result.is === 'unconfirmed') {
-      this.#unconfirmed++
-      const error = result.key === undefined ? result.error : withKey(result.error, result.key)
-      if (this.#groups.add(error, result.key)) this.#firsts.push(error)
-    } else if (result.is === 'refused') {
-      this.#refused++
-      if (this.#groups.add(result.error)) this.#firsts.push(result.error)
-    } else this.#unsent++
-    return this.#errorsAtEnd()
-  }
-
-  #errorsAtEnd(): readonly RushesError[] {
-    if (this.sent + this.#refused + this.#unsent < this.#count) return []
-    // Only creates with a key have a name, and these are unconfirmed.
-    const repeated = this.#groups.repeated('create', 'rushes list --status unconfirmed')
-    return [...this.#firsts, ...repeated].map((error) => this.withRest(error))
-  }
-
-  /** Adds how many runs exist, and how to create the others. */
-  withRest(error: RushesError): RushesError {
-    const count = this.#count
+    const { begins, isFree } = this.#command
+    const count = begins.length
     const { sent } = this
     if (count === 1)
       return error.code === 'interrupted' && sent === 0
         ? error.with({ consequence: 'No run was created.' })
         : error
-    const [was, is] = this.#accepted === 1 ? ['was', 'is'] : ['were', 'are']
-    const paid = this.#accepted === 0 || this.#isFree ? '' : ` and ${is} paid for`
+    const accepted = this.#created.length
+    const [was, is] = accepted === 1 ? ['was', 'is'] : ['were', 'are']
+    const paid = accepted === 0 || isFree ? '' : ` and ${is} paid for`
     const doubt = this.#unconfirmed === 0 ? '' : `, ${this.#unconfirmed} unconfirmed`
     const missing = count - sent
     const which = missing === 1 ? 'missing one' : `other ${missing}`
@@ -266,16 +250,38 @@ class CreateErrors {
     const advice = error.hint?.replace(/, then try again\.$/, '.')
     const hint = [advice, missing === 0 || sent === 0 ? undefined : rest].filter(Boolean).join(' ')
     return error.with({
-      consequence: `${this.#accepted} of ${count} runs ${was} created${paid}${doubt}.`,
+      consequence: `${accepted} of ${count} runs ${was} created${paid}${doubt}.`,
       hint: hint || undefined,
     })
   }
+
+  #printError(error: RushesError): void {
+    const { ctx } = this.#command
+    // Exit without a message: the reader of standard output has closed it.
+    const isSilent = ctx.interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
+    if (!isSilent) ctx.out.error(error)
+  }
+
+  #printSummary(): void {
+    const { ctx, begins, isFollowed } = this.#command
+    if (this.#succeeded.length === 0 || ctx.stderr.isTTY !== true || !isFollowed) return
+    const files = this.#succeeded.flatMap((record) => record.files)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    const done = begins.length === 1 ? 'Done' : `${this.#succeeded.length} of ${begins.length} runs done`
+    const downloaded = files.length === 0 ? '' : `: ${plural(files.length, 'file')} (${formatBytes(bytes)})`
+    ctx.out.note(`${done} in ${formatSeconds(ctx.clock.monotonic() - this.#startedAtMs)}${downloaded}`)
+  }
+
+  /** With `--local`, nobody renders the runs of `--no-wait`. */
+  #noteQueued(): void {
+    const { out, globals } = this.#command.ctx
+    const ids = this.#created
+    if (!globals.local || ids.length === 0) return
+    const [is, it] = ids.length === 1 ? [`${ids[0]} is`, 'it'] : [`${ids.length} runs are`, 'them']
+    const wait = resumeCommand(globals, 'wait', ids.length === 1 ? ids : 'all')
+    out.note(`${is} queued. Render ${it} with \`${wait}\`.`)
+  }
 }
 
-/** Adds how to find and remove the row of a create whose outcome is unknown. */
-const withKey = (error: RushesError, key: string): RushesError =>
-  error.with({
-    hint:
-      `${error.hint} The journal keeps it as ${key}: see it with \`rushes show '${key}'\`, remove it with ` +
-      `\`rushes forget '${key}' --yes\`.`,
-  })
+/** Maximum number of ids in the command to resume. */
+const MAX_NAMED = 10

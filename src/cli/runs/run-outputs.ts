@@ -164,6 +164,8 @@ export class OutputUrls {
           `this run has not succeeded (${state.status})`,
           state.phase === 'running' ? wait : undefined,
         )
+      if (state.withoutUrls !== undefined)
+        throw refused(`this run ended without a file: ${state.withoutUrls}`)
       urls = state.urls
     }
     const at = Number(number) - 1

@@ -6,27 +6,22 @@ import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
+import type { KnownRun } from '../../runs/run.js'
 
-/** Data of a run at the end of a command. */
-export interface RunRecord {
-  readonly id: string
-  readonly kind: string | undefined
-  readonly model: string | undefined
+/** A run at the end of a command. */
+export interface RunRecord extends KnownRun {
   /** Last status; undefined when no status was received. */
   readonly state: RunState | undefined
-  /** Last response body from the service: the run, or the body of the 201 response to the create. */
-  readonly service: unknown
   readonly files: readonly DownloadedFile[]
-  readonly error: RushesError | undefined
-  /** ISO 8601 in UTC, by this machine's clock. Used when the service sends no times. */
-  readonly createdAt: string | undefined
-  readonly finishedAt: string | undefined
-  /** Time in ms from sending the create to the first final status. */
-  readonly elapsedMs: number | undefined
+  readonly error?: RushesError | undefined
+  /** ISO 8601 in UTC, by this machine's clock. Used when the service sends no time. */
+  readonly finishedAt?: string | undefined
 }
 
-export const runJson = ({ state, service, ...run }: RunRecord): object =>
-  withNulls({
+export function runJson({ state, ...run }: RunRecord): object {
+  // The run, or the response to its create.
+  const service = state?.service ?? run.service
+  return withNulls({
     id: run.id,
     kind: run.kind,
     model: run.model ?? textField(service, 'model'),
@@ -39,6 +34,7 @@ export const runJson = ({ state, service, ...run }: RunRecord): object =>
     elapsed_ms: run.elapsedMs && Math.round(run.elapsedMs),
     service,
   })
+}
 
 /** A run of the journal. */
 export const listJson = (run: JournalRun, files: readonly DownloadedFile[]): object =>

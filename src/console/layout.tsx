@@ -1,5 +1,6 @@
-/** The frame around every page. */
-import type { ComponentChildren } from 'preact'
+/** The frame around every page, and how pages become HTML. */
+import type { ComponentChildren, VNode } from 'preact'
+import { renderToString } from 'preact-render-to-string'
 import { number } from './format.js'
 import { Icon, type IconName, Notice, PostButton } from './parts.js'
 
@@ -133,3 +134,15 @@ export const PlainPage = ({ assets, title, about, children }: PlainPageProps) =>
     </body>
   </Document>
 )
+
+type Component<Props> = (props: Props) => ComponentChildren
+
+/** A whole page. */
+export function renderPage<Props>(page: Component<Props>, props: Props): string {
+  return `<!doctype html>${renderPart(page, props)}`
+}
+
+/** A part of a page. */
+export function renderPart<Props>(part: Component<Props>, props: Props): string {
+  return renderToString(part(props) as VNode)
+}

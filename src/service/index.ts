@@ -21,7 +21,6 @@ import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/file-system.js'
 import { MAX_BODY_BYTES } from '../protocol/limits.js'
-import { KINDS } from '../protocol/models.js'
 import { type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
@@ -43,13 +42,10 @@ import { PREVIEW_MODELS } from './models/served-model.js'
 import type { LocalOutputFile, Service, ServiceOptions } from './options.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
-import { createPasswords } from './rules/credentials.js'
 import { createMemoryRateLimiter } from './rules/rate.js'
 import type { Store } from './store/index.js'
 import { outputKey, outputOfUrl } from './store/run.js'
 import { openSqliteStore } from './store/sqlite/index.js'
-import { Sessions, startConsole } from './web/sessions.js'
-import { createThumbnails } from './web/thumbnails.js'
 import { createErrorLog, type Log, silentLog } from './worker/log.js'
 import { Retention } from './worker/retention.js'
 import { CREATE_GRACE_MS, createWorker, type Worker } from './worker/worker.js'
@@ -176,7 +172,11 @@ async function openDatabase(options: ServiceOptions, path: string) {
     const console =
       options.console === undefined || role === 'worker'
         ? undefined
-        : await startConsole(store, clock.now(), keys.newKey !== undefined)
+        : await (await import('./web/sessions.js')).startConsole(
+            store,
+            clock.now(),
+            keys.newKey !== undefined,
+          )
     return { store, keys, console }
   } catch (error) {
     await store.close()
@@ -224,9 +224,7 @@ function createApi(
     files,
     findOutput: store.findOutput,
   }
-  const { thumbnailEngine, passwords = createPasswords() } = options
-  let outputsOrigin: string | undefined
-  const site = assets && {
+  const console = assets && {
     ...api,
     assets,
     store,
@@ -234,26 +232,16 @@ function createApi(
     clock,
     publicUrl,
     onError,
-    sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
-    makeThumbnail: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
-    // Images first, as in the form.
-    models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
-    // Signing takes 2 ms, and every page needs the origin.
-    outputsOrigin: async () => (outputsOrigin ??= await outputsOriginOf(files)),
+    rateLimiter,
+    passwords: options.passwords,
+    thumbnailEngine: options.thumbnailEngine,
   }
   return {
     api,
     // Loaded only where there are pages: a command with `--local` has none.
-    console: site && (async (app: FastifyInstance) => (await import('./web/index.js')).addPages(app, site)),
+    console:
+      console && (async (app: FastifyInstance) => (await import('./web/index.js')).addPages(app, console)),
   }
-}
-
-/** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
-async function outputsOriginOf({ signedUrl }: Storage['files']): Promise<string | undefined> {
-  const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
-  // Without credentials, no output can be read, so the page does not need the origin.
-  const url = await signedUrl?.('origin', request).catch(() => undefined)
-  return url && new URL(url).origin
 }
 
 const FOREIGN_FILES =

@@ -12,24 +12,15 @@ import type { Store } from '../store/index.js'
 import { type Address, listenOn } from './connections.js'
 import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
 
-export interface Metrics {
-  countRequest(request: {
-    readonly method: string
-    /** Pattern of the route, never the URL. Undefined for a request without a route. */
-    readonly route: string | undefined
-    readonly status: number
-    /** Time from the headers to the end of the response. */
-    readonly ms: number
-  }): void
-  countCredits(price: number): void
-  /** Measures the render of one run. */
-  timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
-  /** Sets the store whose queue is measured. */
-  observeQueue(store: Pick<Store, 'queueLengths'>): void
-  /** Throws `RushesError` (usage) when it cannot listen. */
-  listen(address: Address): Promise<{ readonly url: string }>
-  text(): Promise<string>
-  close(): Promise<void>
+export type Metrics = ReturnType<typeof createMetrics>
+
+interface AnsweredRequest {
+  readonly method: string
+  /** Pattern of the route, never the URL. Undefined for a request without a route. */
+  readonly route: string | undefined
+  readonly status: number
+  /** Time from the headers to the end of the response. */
+  readonly ms: number
 }
 
 /** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
@@ -41,7 +32,7 @@ const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800]
 const METRICS_PATH = '/metrics'
 const METHODS = ['GET', 'HEAD', 'POST']
 
-export function createMetrics(clock: Clock): Metrics {
+export function createMetrics(clock: Clock) {
   const registry = new Registry()
   const registers = [registry]
   const requests = new Counter({
@@ -93,12 +84,13 @@ export function createMetrics(clock: Clock): Metrics {
   app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
 
   return {
-    countRequest({ method, route = 'none', status, ms }) {
+    countRequest({ method, route = 'none', status, ms }: AnsweredRequest): void {
       requests.inc({ method: METHODS.includes(method) ? method : 'other', route, status })
       requestSeconds.observe({ route }, ms / 1_000)
     },
-    countCredits: (price) => credits.inc(price),
-    async timeRender(kind, render) {
+    countCredits: (price: number): void => credits.inc(price),
+    /** Measures the render of one run. */
+    async timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value> {
       const startedAtMs = clock.monotonic()
       const observe = (outcome: 'succeeded' | 'failed') =>
         renderSeconds.observe({ kind, outcome }, (clock.monotonic() - startedAtMs) / 1_000)
@@ -108,15 +100,17 @@ export function createMetrics(clock: Clock): Metrics {
       )
       return await render
     },
-    observeQueue(store) {
+    /** Sets the store whose queue is measured. */
+    observeQueue(store: Pick<Store, 'queueLengths'>): void {
       queue = store
     },
-    async listen(address) {
+    /** Throws `RushesError` (usage) when it cannot listen. */
+    async listen(address: Address): Promise<{ readonly url: string }> {
       const { url } = await listenOn(app, address, '--metrics-port')
       return { url: `${url}${METRICS_PATH}` }
     },
-    text: () => all.metrics(),
-    close: () => app.close(),
+    text: (): Promise<string> => all.metrics(),
+    close: (): Promise<void> => app.close(),
   }
 }
 

@@ -4,7 +4,14 @@
  */
 import { Refusal } from '../rules/refusal.js'
 import { recordOf } from './rows.js'
-import { checkSession, type Database, insert, type Row, type SessionProof, type Transaction } from './sql.js'
+import {
+  checkSession,
+  type Database,
+  insert,
+  type Queries,
+  type SessionProof,
+  type Transaction,
+} from './sql.js'
 
 export interface UserRecord {
   readonly id: number
@@ -41,16 +48,21 @@ interface NewSession extends NewToken {
   readonly userAgent: string | undefined
 }
 
-export interface SessionRecord {
+/** A session in a list. */
+export interface ListedSession {
   readonly id: number
   readonly hash: string
-  readonly user: UserRecord
+  readonly userId: number
   readonly fromLink: boolean
   readonly expiresAtMs: number
   readonly address: string | undefined
   readonly userAgent: string | undefined
   readonly createdAtMs: number
   readonly usedAtMs: number
+}
+
+export interface SessionRecord extends ListedSession {
+  readonly user: UserRecord
 }
 
 /** Maximum number of users of an account. */
@@ -63,17 +75,8 @@ const USER_COLUMNS =
 const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
 
 const SESSIONS = `
-    SELECT tokens.id, tokens.hash, tokens.from_link, tokens.address, tokens.user_agent, tokens.created_at,
-      tokens.used_at, tokens.expires_at, users.id AS user_id, users.email, users.account_id, users.password,
-      users.created_at AS user_created_at, accounts.name AS account, accounts.banned
-    FROM tokens JOIN users ON users.id = tokens.user_id JOIN accounts ON accounts.id = users.account_id`
-
-function sessionOf(row: Row): SessionRecord {
-  const { user_id: id, email, account_id, password, user_created_at: created_at, ...others } = row
-  const { account, banned, ...session } = others
-  const user = recordOf<UserRecord>({ id, email, account_id, password, created_at, account, banned })
-  return { ...recordOf<SessionRecord>(session), user }
-}
+    SELECT id, hash, user_id, from_link, address, user_agent, created_at, used_at, expires_at
+    FROM tokens WHERE kind = 'session' AND expires_at > :nowMs`
 
 /** All tokens of the user but this session. */
 const endTokens = (tx: Pick<Transaction, 'run'>, userId: number, kept = '') =>
@@ -88,7 +91,7 @@ const recordSeen = (tx: Transaction, userId: number, seenAtMs: number) =>
     { userId, seenAtMs },
   )
 
-const findUserById = async (tx: Transaction, id: number): Promise<UserRecord | undefined> => {
+const findUserById = async (tx: Queries, id: number): Promise<UserRecord | undefined> => {
   const row = await tx.get(`SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.id = :id`, { id })
   return row && recordOf(row)
 }
@@ -215,9 +218,10 @@ export function createSessionStore(database: Database) {
         await recordSeen(tx, session.userId, session.nowMs)
       }),
     async findSession(hash: string, nowMs: number): Promise<SessionRecord | undefined> {
-      const find = `${SESSIONS} WHERE tokens.hash = :hash AND tokens.kind = 'session' AND tokens.expires_at > :nowMs`
-      const row = await get(find, { hash, nowMs })
-      return row && sessionOf(row)
+      const row = await get(`${SESSIONS} AND hash = :hash`, { hash, nowMs })
+      // Undefined if the user was removed in between.
+      const user = row && (await findUserById(database, Number(row.user_id)))
+      return user && { ...recordOf<ListedSession>(row), user }
     },
     extendSession: (
       hash: string,
@@ -243,13 +247,9 @@ export function createSessionStore(database: Database) {
     /** Ends all sessions and links of the user. */
     endSessions: async (userId: number): Promise<void> => void (await endTokens(database, userId)),
     /** Most recently used first, at most 100. */
-    async listSessions(userId: number, nowMs: number): Promise<readonly SessionRecord[]> {
-      const rows = await all(
-        `${SESSIONS} WHERE tokens.user_id = :userId AND tokens.kind = 'session' AND tokens.expires_at > :nowMs
-         ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
-        { userId, nowMs },
-      )
-      return rows.map(sessionOf)
+    async listSessions(userId: number, nowMs: number): Promise<readonly ListedSession[]> {
+      const list = `${SESSIONS} AND user_id = :userId ORDER BY used_at DESC, id DESC LIMIT 100`
+      return (await all(list, { userId, nowMs })).map((row) => recordOf(row))
     },
   }
 }

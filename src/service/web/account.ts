@@ -1,9 +1,9 @@
 /** The page of the account: its password, sessions and users. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { AccountPage, type AccountView } from '../../console/index.js'
+import { AccountPage, type AccountView } from '../../console/account-page.js'
 import { idIn } from '../rules/console-requests.js'
 import { isEmail, storedEmail } from '../rules/credentials.js'
-import { Refusal } from '../rules/refusal.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
 import { MAX_ACCOUNT_USERS } from '../store/users.js'
 import { addLink, INVITATION_MS, linkPath } from './sessions.js'
 import { type ById, fieldOf, type Site } from './site.js'
@@ -19,7 +19,6 @@ export async function sendAccountPage(
   request: FastifyRequest,
   reply: FastifyReply,
   more: Partial<AccountView> = {},
-  status = 200,
 ): Promise<FastifyReply> {
   const { store, clock } = site.options
   const { id, user, fromLink } = site.session(request)
@@ -29,20 +28,15 @@ export async function sendAccountPage(
     store.listSessions(user.id, nowMs),
     store.listUsers(nowMs, { accountId: user.accountId }),
   ])
-  return site.page(
-    reply,
-    AccountPage,
-    {
-      frame,
-      nowMs,
-      canSetPassword: fromLink,
-      hasPassword: user.password !== undefined,
-      sessions: sessions.map((each) => ({ ...each, isCurrent: each.id === id })),
-      users: users.map((each) => ({ ...each, hasPassword: each.password !== undefined })),
-      ...more,
-    },
-    status,
-  )
+  return site.page(reply, AccountPage, {
+    frame,
+    nowMs,
+    canSetPassword: fromLink,
+    hasPassword: user.password !== undefined,
+    sessions: sessions.map((each) => ({ ...each, isCurrent: each.id === id })),
+    users: users.map((each) => ({ ...each, hasPassword: each.password !== undefined })),
+    ...more,
+  })
 }
 
 export function addAccountRoutes(app: FastifyInstance, site: Site): void {
@@ -59,29 +53,32 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
     return site.redirect(reply, '/account')
   })
 
-  site.post(app, '/account/users', async (form, request, reply) => {
-    const { accountId } = site.session(request).user
-    const email = storedEmail(fieldOf(form, 'email'))
-    const refuse = (problem: string) =>
-      sendAccountPage(site, request, reply, { problems: { email: problem }, typedEmail: email }, 422)
-    if (!isEmail(email)) return await refuse('This is not a valid email.')
-    if ((await store.listUsers(clock.now(), { accountId })).length >= MAX_ACCOUNT_USERS)
-      return await refuse(`An account has at most ${MAX_ACCOUNT_USERS} users.`)
-    const by = site.proof(request)
-    const id = await store.addUser({ email, accountId, nowMs: clock.now(), by })
-    if (id === undefined) return await refuse('A user with this email already exists.')
-    const token = await addLink(store, id, clock.now(), { lifetimeMs: INVITATION_MS, by })
-    reply.header('cache-control', 'no-store')
-    const link = `${site.options.baseUrl(request)}${linkPath(token)}`
-    return await sendAccountPage(site, request, reply, { invitation: { email, link } })
-  })
+  site.post(
+    app,
+    '/account/users',
+    async (form, request, reply) => {
+      const { accountId } = site.session(request).user
+      const email = storedEmail(fieldOf(form, 'email'))
+      if (!isEmail(email)) throw invalidInput('This is not a valid email.')
+      if ((await store.listUsers(clock.now(), { accountId })).length >= MAX_ACCOUNT_USERS)
+        throw invalidInput(`An account has at most ${MAX_ACCOUNT_USERS} users.`)
+      const by = site.proof(request)
+      const id = await store.addUser({ email, accountId, nowMs: clock.now(), by })
+      if (id === undefined) throw invalidInput('A user with this email already exists.')
+      const token = await addLink(store, id, clock.now(), { lifetimeMs: INVITATION_MS, by })
+      reply.header('cache-control', 'no-store')
+      const link = `${site.options.baseUrl(request)}${linkPath(token)}`
+      return await sendAccountPage(site, request, reply, { invitation: { email, link } })
+    },
+    (problem, form, request, reply) => {
+      const typedEmail = fieldOf(form, 'email')
+      return sendAccountPage(site, request, reply, { problems: { email: problem }, typedEmail })
+    },
+  )
 
   site.post(app, '/account/users/:id/remove', async (_form, request, reply) => {
-    const { accountId } = site.session(request).user
     const id = idIn((request.params as ById['Params']).id)
-    const users = await store.listUsers(clock.now(), { accountId })
-    const isOwn = users.some((user) => user.id === id)
-    if (!isOwn || !(await store.removeUser(id, site.proof(request)))) throw new Refusal('not_found')
+    if (!(await store.removeUser(id, site.proof(request)))) throw new Refusal('not_found')
     return site.redirect(reply, '/account?done=removed')
   })
 }

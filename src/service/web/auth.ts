@@ -1,6 +1,6 @@
 /** The pages of sign-in, and the authentication endpoints, which take JSON or a form. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { LinkPage, SignInPage } from '../../console/index.js'
+import { LinkPage, SignInPage } from '../../console/sign-in-page.js'
 import { isObject } from '../../protocol/parse.js'
 import { bodyOf, SMALL_BYTES } from '../http/request-body.js'
 import { checkTransport } from '../rules/console-requests.js'
@@ -109,7 +109,7 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
       return { session, next: safeNext(fields.next) }
     },
     redraw: ({ message: problem, status }, { email = '', next }, _request, reply) =>
-      site.page(reply, SignInPage, { assets, next: safeNext(next), email, problem }, status),
+      site.page(reply.code(status), SignInPage, { assets, next: safeNext(next), email, problem }),
   })
   addAuthRoute(app, site, {
     path: '/api/auth/link',
@@ -135,7 +135,8 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
     },
     redraw(refusal, _fields, request, reply) {
       if (refusal.code === 'not_signed_in') throw refusal
-      return sendAccountPage(site, request, reply, { problems: { password: refusal.message } }, 422)
+      const problems = { password: refusal.message }
+      return sendAccountPage(site, request, reply.code(422), { problems })
     },
   })
   app.get('/api/auth/session', async (request, reply) => {

@@ -1,7 +1,7 @@
 /** The page of the credits: the balance, what was spent per day, and the ledger, also as CSV. */
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { CreditsPage } from '../../console/index.js'
+import { CreditsPage } from '../../console/credits-page.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { invalidInput } from '../rules/refusal.js'
 import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'

@@ -3,7 +3,12 @@
  * functions of the API or of the store, and renders a component of `src/console`. There is no second API: live parts are HTML.
  */
 import type { FastifyInstance } from 'fastify'
+import { KINDS } from '../../protocol/models.js'
+import type { Engine } from '../engines/engine.js'
+import type { Storage } from '../files/contract.js'
 import { readBodies } from '../http/request-body.js'
+import { createPasswords, type Passwords } from '../rules/credentials.js'
+import type { RateLimiter } from '../rules/rate.js'
 import { addAccountRoutes } from './account.js'
 import { addAssetRoutes } from './assets.js'
 import { addAuthRoutes } from './auth.js'
@@ -11,16 +16,40 @@ import { addCreditsRoutes } from './credits.js'
 import { addKeyRoutes } from './keys.js'
 import { addNewRunRoutes } from './new-run.js'
 import { addPictureRoutes, addRunRoutes } from './runs.js'
+import { Sessions } from './sessions.js'
 import { readVisitors, Site, type SiteOptions } from './site.js'
+import { createThumbnails } from './thumbnails.js'
 
-export async function addPages(app: FastifyInstance, options: SiteOptions): Promise<void> {
+interface ConsoleOptions extends Omit<SiteOptions, 'sessions' | 'makeThumbnail'> {
+  readonly rateLimiter: RateLimiter
+  /** Default: scrypt. */
+  readonly passwords?: Passwords | undefined
+  /** Makes thumbnails. If undefined, the list of runs shows full-size pictures. */
+  readonly thumbnailEngine: Engine | undefined
+}
+
+export async function addPages(app: FastifyInstance, options: ConsoleOptions): Promise<void> {
+  const { storage, thumbnailEngine: engine, passwords = createPasswords(), ...shared } = options
+  const { store, clock, rateLimiter, onError } = options
+  const { files } = storage
+  const sessions = new Sessions({ store, clock, passwords, rateLimiter, onError })
+  const site = new Site({
+    ...shared,
+    storage,
+    sessions,
+    makeThumbnail: engine && createThumbnails({ clock, files, engine, onError }),
+    // Images first, as in the form.
+    models: options.models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
+  })
+  let outputsOrigin: Promise<string | undefined> | undefined
   await addAssetRoutes(app, options.assets)
   await app.register(async (scope) => {
-    const site = new Site(options)
     scope.setErrorHandler((error, request, reply) => site.error(error, request, reply))
-    await readVisitors(scope, options.sessions, options.publicUrl)
+    await readVisitors(scope, sessions, options.publicUrl)
     scope.addHook('onSend', async (_request, reply) => {
-      const policy = pagePolicy([options.publicUrl, await options.outputsOrigin()])
+      // Signing takes 2 ms, and every page needs the origin.
+      outputsOrigin ??= outputsOriginOf(files)
+      const policy = pagePolicy([options.publicUrl, await outputsOrigin])
       // Not the policy of a stored file.
       if (!reply.hasHeader('content-security-policy')) reply.header('content-security-policy', policy)
       // Not `no-store`: Back must show a form as it was, with its hidden key.
@@ -63,4 +92,12 @@ function pagePolicy(urls: readonly (string | undefined)[]): string {
     `default-src 'none'; script-src 'self'; style-src 'self'; img-src ${media}; media-src ${media}; ` +
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
   )
+}
+
+/** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
+async function outputsOriginOf({ signedUrl }: Storage['files']): Promise<string | undefined> {
+  const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
+  // Without credentials, no output can be read, so the page does not need the origin.
+  const url = await signedUrl?.('origin', request).catch(() => undefined)
+  return url && new URL(url).origin
 }

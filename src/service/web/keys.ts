@@ -1,8 +1,7 @@
 /** The pages of the API keys. */
 import { hash, randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { KeyFormPage, KeysPage, type KeyValues } from '../../console/index.js'
-import { RushesError } from '../../errors.js'
+import { KeyFormPage, KeysPage, type KeyValues } from '../../console/keys-page.js'
 import { cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { readKeyTerms } from '../rules/key-terms.js'
 import { formatRate } from '../rules/rate.js'
@@ -31,23 +30,29 @@ export function addKeyRoutes(app: FastifyInstance, site: Site): void {
     const key = await find(request)
     return await sendForm(site, request, reply, { id: key.id, values: textsOf(key), formKey: '' })
   })
-  site.post(app, '/keys', async (form, request, reply) => {
-    const sent = { id: undefined, values: valuesOf(form), formKey: fieldOf(form, 'form_key') }
-    return await createKey(site, request, reply, sent).catch((error) =>
-      sendForm(site, request, reply, sent, problemOf(error)),
-    )
-  })
-  site.post(app, '/keys/:id', async (form, request, reply) => {
-    const key = await find(request)
-    const values = valuesOf(form)
-    const change = async () => {
-      await store.changeKey(key.id, changedTerms(values, textsOf(key), clock.now()), site.proof(request))
+  site.post(
+    app,
+    '/keys',
+    (form, request, reply) => createKey(site, form, request, reply),
+    (problem, form, request, reply) => {
+      const sent = { id: undefined, values: valuesOf(form), formKey: fieldOf(form, 'form_key') }
+      return sendForm(site, request, reply, sent, problem)
+    },
+  )
+  site.post(
+    app,
+    '/keys/:id',
+    async (form, request, reply) => {
+      const key = await find(request)
+      const terms = changedTerms(valuesOf(form), textsOf(key), clock.now())
+      await store.changeKey(key.id, terms, site.proof(request))
       return site.redirect(reply, `/keys#key-${key.id}`)
-    }
-    return await change().catch((error) =>
-      sendForm(site, request, reply, { id: key.id, values, formKey: '' }, problemOf(error)),
-    )
-  })
+    },
+    async (problem, form, request, reply) => {
+      const { id } = await find(request)
+      return await sendForm(site, request, reply, { id, values: valuesOf(form), formKey: '' }, problem)
+    },
+  )
   for (const act of ['disable', 'enable'] as const)
     site.post(app, `/keys/:id/${act}`, async (_form, request, reply) => {
       const key = await find(request)
@@ -94,29 +99,25 @@ async function sendForm(
   problem?: string,
 ): Promise<FastifyReply> {
   const frame = await site.frame(request)
-  return site.page(reply, KeyFormPage, { frame, ...form, problem }, problem === undefined ? 200 : 422)
-}
-
-/** The text for a form that is shown again. Throws an error that is not about the form. */
-function problemOf(error: unknown): string {
-  if (error instanceof RushesError) return [error.message, error.hint].filter(Boolean).join(' ')
-  if (error instanceof Refusal && error.status !== 401) return error.message
-  throw error
+  return site.page(reply, KeyFormPage, { frame, ...form, problem })
 }
 
 async function createKey(
   site: Site,
+  form: FormData,
   request: FastifyRequest,
   reply: FastifyReply,
-  { values, formKey }: KeyForm,
 ): Promise<FastifyReply> {
   const { store, clock } = site.options
+  const values = valuesOf(form)
   const { accountId, banned } = site.session(request).user
   if (banned) throw new Refusal('account_banned')
   const nowMs = clock.now()
   const terms = { ...readKeyTerms(values, nowMs), name: values.name }
   // The same form gives the same key, so that a reload creates no other. Nobody can compute it without the session.
-  const { apiKey, ...secret } = keyOf(hash('sha256', `${visitorOf(request).token} ${formKey}`, 'buffer'))
+  const { apiKey, ...secret } = keyOf(
+    hash('sha256', `${visitorOf(request).token} ${fieldOf(form, 'form_key')}`, 'buffer'),
+  )
   reply.header('cache-control', 'no-store')
   try {
     await store.addKey({ ...terms, ...secret, accountId, nowMs, by: site.proof(request) })

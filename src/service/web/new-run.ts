@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { MAX_COUNT, NewRunPage, type NewRunView, Price, type Values } from '../../console/index.js'
+import { MAX_COUNT, NewRunPage, type NewRunView, Price, type Values } from '../../console/new-run-page.js'
 import { writeJson } from '../../protocol/json.js'
 import { dataUrl, isSentImage, mediaContentType, mediaProblem } from '../../protocol/media.js'
 import { firstPicture, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
@@ -76,7 +76,7 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
     const read = await readForm(site, form)
     const { problems, uploads, count } = read
     const ids: string[] = []
-    let status = 422
+    reply.code(422)
     try {
       const input = inputOf(read.model, read.values, await sourcesOf(site, request, read))
       for (const [name, problem] of problemsOf(read.model, input)) problems[name] ??= problem
@@ -88,11 +88,11 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
       if (!(error instanceof Refusal) || error.status === 401) throw error
       const made = ids.length > 0 ? `${ids.length} of ${count} runs were created. ` : ''
       problems[''] = `${made}${error.message}`
-      if (error.status >= 500) status = error.status
+      if (error.status >= 500) reply.code(error.status)
     }
     for (const [name, files] of Object.entries(uploads))
       if (files.length > 0) problems[name] ??= 'Choose the files again.'
-    return site.page(reply, NewRunPage, await viewOf(site, request, read), status)
+    return site.page(reply, NewRunPage, await viewOf(site, request, read))
   })
 }
 

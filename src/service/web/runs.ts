@@ -2,16 +2,10 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import {
-  LiveAnswer,
-  linkTo,
-  RunPage,
-  type RunsLayout,
-  RunsPage,
-  type RunView,
-  type ShownRun,
-  StateAnswer,
-} from '../../console/index.js'
+import { linkTo } from '../../console/format.js'
+import type { ShownRun } from '../../console/parts.js'
+import { RunPage, type RunView, StateAnswer } from '../../console/run-page.js'
+import { LiveAnswer, type RunsLayout, RunsPage } from '../../console/runs-page.js'
 import { isSentImage } from '../../protocol/media.js'
 import { mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { defaultsOf } from '../../protocol/price.js'

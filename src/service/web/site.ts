@@ -2,7 +2,10 @@
 import { gzipSync } from 'node:zlib'
 import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Frame, linkTo, MessagePage, renderPage, renderPart } from '../../console/index.js'
+import { linkTo } from '../../console/format.js'
+import { type Frame, renderPage, renderPart } from '../../console/layout.js'
+import { MessagePage } from '../../console/sign-in-page.js'
+import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Storage } from '../files/contract.js'
 import type { ApiRoutes } from '../http/api-routes.js'
@@ -27,13 +30,17 @@ export interface SiteOptions extends ApiRoutes {
   readonly assets: AssetFiles
   readonly clock: Clock
   readonly publicUrl: string | undefined
-  /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */
-  outputsOrigin(): Promise<string | undefined>
   onError(error: unknown): void
 }
 
 type Component<Props> = Parameters<typeof renderPage<Props>>[0]
 type FormHandler = (form: FormData, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+type Redraw = (
+  problem: string,
+  form: FormData,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<unknown>
 
 export interface ById {
   Params: { id: string }
@@ -53,8 +60,8 @@ export class Site {
     this.#prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
   }
 
-  page<Props>(reply: FastifyReply, page: Component<Props>, props: Props, status = 200): FastifyReply {
-    return this.#html(reply.code(status), renderPage(page, props))
+  page<Props>(reply: FastifyReply, page: Component<Props>, props: Props): FastifyReply {
+    return this.#html(reply, renderPage(page, props))
   }
 
   /** A part has a URL of its own: at that of a page, Back would show it in place of the page. */
@@ -112,9 +119,18 @@ export class Site {
     }
   }
 
-  /** Adds a route for a form. */
-  post(app: FastifyInstance, path: string, handler: FormHandler): void {
-    app.post(path, async (request, reply) => handler(await formOf(request), request, reply))
+  /** Adds a route for a form. `redraw` shows a refused form again; without it, the refusal is a page of its own. */
+  post(app: FastifyInstance, path: string, act: FormHandler, redraw?: Redraw): void {
+    app.post(path, async (request, reply) => {
+      const form = await formOf(request)
+      try {
+        return await act(form, request, reply)
+      } catch (error) {
+        const problem = problemOf(error)
+        if (problem === undefined || redraw === undefined) throw error
+        return await redraw(problem, form, request, reply.code(422))
+      }
+    })
   }
 
   /** Answers an error as a page, or without content for a live part, which then stays as it is. */
@@ -130,8 +146,18 @@ export class Site {
     }
     if (code === 'not_signed_in' && (request.method === 'GET' || request.method === 'HEAD'))
       return this.redirect(reply, linkTo('/sign-in', { next: request.url }))
-    return this.page(reply, MessagePage, { assets: this.assets, title: titleOf(refusal), message }, status)
+    return this.page(reply.code(status), MessagePage, {
+      assets: this.assets,
+      title: titleOf(refusal),
+      message,
+    })
   }
+}
+
+/** What is wrong with a form; undefined for an error that is not about it. */
+function problemOf(error: unknown): string | undefined {
+  if (error instanceof RushesError) return [error.message, error.hint].filter(Boolean).join(' ')
+  return error instanceof Refusal && error.status !== 401 ? error.message : undefined
 }
 
 function titleOf({ status, code }: Refusal): string {

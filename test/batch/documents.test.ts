@@ -219,7 +219,10 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
 runs: [{name: "a-{seed}", prompt: x, matrix: {seed: [1]}}]`
     const [before] = await entriesOf(text, {})
     const [after] = await entriesOf(text, { documents })
-    expect(after).toMatchObject({ input: { prompt: 'x', seed: 1 }, undocumentedInput: before?.input })
+    expect(after).toMatchObject({
+      input: { prompt: 'x', seed: 1 },
+      identities: [{ prompt: 'x', seed: 1 }, before?.input],
+    })
   })
 
   it('means the same before and after its document is known', async () => {
@@ -302,8 +305,8 @@ describe('what a manifest of today sends', () => {
     })
     const entries = result.ok ? result.manifest.entries : expect.unreachable()
     const rows = entries.map(
-      ({ name, kind, output, model, identityInput }) =>
-        `${name} ${kind} ${output} ${identityOf(model ?? 'acme/x', identityInput)}`,
+      ({ name, kind, output, model, identities }) =>
+        `${name} ${kind} ${output} ${identityOf(model ?? 'acme/x', identities[0])}`,
     )
     expect(rows).toHaveLength(runs)
     expect(createHash('sha256').update(rows.join('\n')).digest('hex')).toBe(hash)
@@ -317,5 +320,5 @@ it('a data: URL in another parameter than image_urls has the hash that it had in
   expect(entry?.media).toContain('mask_url')
   const { model, prompt, mask_url } = row
   const text = JSON.stringify({ input: { mask_url, prompt }, model })
-  expect(identityOf(model, entry?.identityInput)).toBe(createHash('sha256').update(text).digest('hex'))
+  expect(identityOf(model, entry?.identities[0])).toBe(createHash('sha256').update(text).digest('hex'))
 })

@@ -198,8 +198,8 @@ describe('a number', () => {
       const [entry] = await entriesOf(text, { name })
       expect(writeJson(entry?.input)).toBe('{"seed":18446744073709551615}')
       const [neighbour] = await entriesOf(text.replace('1615', '1614'), { name })
-      expect(identityOf('acme/x', entry?.identityInput)).not.toBe(
-        identityOf('acme/x', neighbour?.identityInput),
+      expect(identityOf('acme/x', entry?.identities[0])).not.toBe(
+        identityOf('acme/x', neighbour?.identities[0]),
       )
     },
   )
@@ -340,10 +340,10 @@ describe('reference images', () => {
       'https://a.example/b.png',
       'run:r1#2',
     ])
-    expect(identityOf('acme/x', entry.identityInput)).toBe(identityOf('acme/x', sent))
+    expect(identityOf('acme/x', entry.identities[0])).toBe(identityOf('acme/x', sent))
     writeFileSync(join(folder, 'refs/a.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
     const [changed] = await entriesOf(text, { folder })
-    expect(identityOf('acme/x', changed?.identityInput)).not.toBe(identityOf('acme/x', entry.identityInput))
+    expect(identityOf('acme/x', changed?.identities[0])).not.toBe(identityOf('acme/x', entry.identities[0]))
     await expect(inputToSend(entry, urlOf)).rejects.toThrow('changed while the batch was running')
   })
 

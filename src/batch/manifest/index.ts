@@ -4,14 +4,25 @@
  */
 import { dirname, resolve } from 'node:path'
 import { sameFileKey } from '../../host/file-system.js'
+import { KINDS } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import { isKind } from '../../protocol/validate.js'
 import { type Lock, outputsOf } from '../lock/lock.js'
-import type { Manifest, ManifestEntry } from './entry.js'
-import { reportCycle } from './order.js'
+import { type Manifest, type ManifestEntry, reportCycle } from './entry.js'
 import { checkOutputs, ManifestFolder, outputsOfRow } from './outputs.js'
 import { parseManifest } from './parse.js'
-import { type ManifestProblem, Problems, unknownMessage } from './problems.js'
-import { knownFields, MAX_RUNS, type ManifestRow, readRow, writtenRows } from './row.js'
-import { type ModelSources, readSections, type Sections } from './sections.js'
+import { type ManifestProblem, type Path, Problems, unknownMessage } from './problems.js'
+import {
+  type Fields,
+  invalidModel,
+  isModel,
+  knownFields,
+  MAX_RUNS,
+  type ManifestRow,
+  type ModelSources,
+  type Models,
+  rowsOf,
+} from './row.js'
 import { MediaReader, type MediaRules, type OutputClaim, withSummaries } from './sources.js'
 
 export interface ManifestOptions extends MediaRules, ModelSources {
@@ -34,27 +45,74 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   const parsed = parseManifest(path, options.bytes)
   if ('message' in parsed) return { ok: false, problems: [parsed] }
   const problems = new Problems(parsed.lineOf)
-  const sections = readSections(parsed, options, problems)
+  const { models, defaults, runs } = readSections(parsed.value, problems)
+  const { documentOf, settings } = options
+  const context = { parsed, problems, models, defaults, documentOf, settings }
+  const parts = runs.map(({ path: at, fields }) => rowsOf(at, fields, context))
+  const rows = parts.flat()
+  const known = knownFields(rows)
+  for (const name of Object.keys(defaults))
+    if (!known.includes(name)) problems.add(['defaults', name], unknownMessage('unknown field', name, known))
   const folder = new ManifestFolder(resolve(dirname(path)))
-  const { rows, isIncomplete } = rowsOf(sections)
+  const isIncomplete = parts.some(({ length }) => length === 0)
   const entries = areTooMany(rows) ? [] : await entriesOf(rows, folder, options, isIncomplete)
   const found = problems.list()
-  const hasMatrix = sections.rows.some(({ fields }) => (fields.matrix ?? null) !== null)
   if (found.length > 0) return { ok: false, problems: found }
-  return { ok: true, manifest: { path, folder: folder.path, hasMatrix, models: sections.models, entries } }
+  const hasMatrix = runs.some(({ fields }) => (fields.matrix ?? null) !== null)
+  return { ok: true, manifest: { path, folder: folder.path, hasMatrix, models, entries } }
 }
 
-/** `isIncomplete`: runs are missing, because their matrix is not valid. */
-function rowsOf(sections: Sections) {
-  const parts = sections.rows.map((row) => writtenRows(row, sections))
-  const known = knownFields(parts.flat())
-  for (const name of Object.keys(sections.defaults))
-    if (!known.has(name))
-      sections.problems.add(['defaults', name], unknownMessage('unknown field', name, [...known]))
-  return {
-    rows: parts.flat().map((row) => readRow(row, sections.parsed)),
-    isIncomplete: parts.some(({ length }) => length === 0),
+interface Sections {
+  readonly models: Models
+  readonly defaults: Fields
+  readonly runs: readonly { readonly path: Path; readonly fields: Fields }[]
+}
+
+const SECTIONS = ['models', 'defaults', 'runs']
+
+/** Reads the sections of a manifest: models, defaults and runs. A plain list has only runs. */
+function readSections(value: unknown, problems: Problems): Sections {
+  if (Array.isArray(value)) return { models: {}, defaults: {}, runs: readRuns(value, [], problems) }
+  if (!isObject(value)) {
+    problems.add([], 'invalid manifest: expected a list of runs, or a map with models, defaults and runs')
+    return { models: {}, defaults: {}, runs: [] }
   }
+  // `$schema` is for editors. Fields with `x-` hold YAML anchors that runs use.
+  for (const name of Object.keys(value))
+    if (!SECTIONS.includes(name) && name !== '$schema' && !name.startsWith('x-'))
+      problems.add([name], unknownMessage('unknown field', name, SECTIONS))
+  const mapOf = (name: string): Fields => {
+    const map = value[name] ?? {}
+    if (isObject(map)) return map
+    problems.add([name], `${name} must be a map`)
+    return {}
+  }
+  const defaults = mapOf('defaults')
+  for (const name of ['name', 'matrix', 'exclude'])
+    if (name in defaults) problems.add(['defaults', name], `defaults cannot set ${name}: put it in a run`)
+  const models = readModels(mapOf('models'), problems)
+  return { models, defaults, runs: readRuns(value.runs, ['runs'], problems) }
+}
+
+function readRuns(value: unknown, path: Path, problems: Problems): Sections['runs'] {
+  if (!Array.isArray(value)) {
+    problems.add(value === undefined ? [] : path, 'runs must be a list: the runs to create')
+    return []
+  }
+  return value.flatMap((fields: unknown, at) => {
+    const own = [...path, at]
+    if (isObject(fields)) return [{ path: own, fields }]
+    problems.add(own, 'a run must be a map of fields, such as {name: fox, prompt: a fox}')
+    return []
+  })
+}
+
+function readModels(models: Fields, problems: Problems): Models {
+  const given = Object.entries(models).filter(([, model]) => model !== null)
+  for (const [name, model] of given)
+    if (!isKind(name)) problems.add(['models', name], unknownMessage('unknown kind', name, KINDS))
+    else if (!isModel(model)) problems.add(['models', name], invalidModel(model))
+  return Object.fromEntries(given.filter(([, model]) => isModel(model)))
 }
 
 /** Checked before `count` is expanded: 10,000 runs of 10,000 each would not fit into memory. */
@@ -81,18 +139,17 @@ async function entriesOf(
     ([file, what]) => [sameFileKey(folder.realPathOf(resolve(file))), what] as const,
   )
   checkOutputs(outputs, folder, { allowOutside, reserved: new Map(keys) })
-  const kinds = new Map(outputs.map(({ name, kind }) => [name, kind]))
   // The number of outputs is unknown until the run has ended.
-  const further = [...kinds].flatMap(([name, kind]) =>
-    outputsOf(lock?.entries.get(name)).flatMap(({ file }, at): readonly OutputClaim[] =>
-      at === 0 ? [] : [{ name, number: at + 1, kind, realPath: folder.realPathOf(file) }],
-    ),
+  const further = outputs.flatMap(({ name, kind }) =>
+    outputsOf(lock?.entries.get(name))
+      .map(({ file }, at): OutputClaim => ({ name, number: at + 1, kind, realPath: folder.realPathOf(file) }))
+      .slice(1),
   )
   const reader = new MediaReader({
     folder,
     rules: options,
-    outputs: [...outputs, ...further],
-    kinds,
+    outputs,
+    further,
     isIncomplete: isIncomplete || [...byRow.values()].some(({ length }) => length === 0),
   })
   const entries = new Map<ManifestEntry, ManifestRow>()
@@ -102,13 +159,13 @@ async function entriesOf(
       row,
       own.map(({ name }) => name),
     )
+    const inputs = undocumentedInput === undefined ? [input] : [input, undocumentedInput]
     const shared = {
       at: { line },
       kind,
       model,
       input,
-      identityInput: withSummaries(input, references),
-      undocumentedInput: undocumentedInput && withSummaries(undocumentedInput, references),
+      identities: inputs.map((each) => withSummaries(each, references)),
       references,
       media: [...media.keys()],
       labels,
@@ -120,7 +177,13 @@ async function entriesOf(
   return [...entries.keys()]
 }
 
-export type { Manifest, ManifestEntry, MediaReference, RowReference, SentReference } from './entry.js'
+export type {
+  Manifest,
+  ManifestEntry,
+  MediaReference,
+  RowReference,
+  SentReference,
+} from './entry.js'
 export type { ManifestProblem } from './problems.js'
-export type { Models } from './sections.js'
+export type { Models } from './row.js'
 export { inputToSend, type MediaRules } from './sources.js'

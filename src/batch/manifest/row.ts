@@ -7,8 +7,11 @@ import { type MediaParameters, mediaParameters } from '../../protocol/media-para
 import {
   builtInSchema,
   findInexact,
+  isModelName,
+  KINDS,
   type Kind,
   listedValues,
+  type ModelDocument,
   type ModelInput,
   type ModelSchema,
   PARAMETER_NAMES,
@@ -17,7 +20,7 @@ import {
 } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/text.js'
-import { inputProblems, unknownFields } from '../../protocol/validate.js'
+import { inputProblems, isKind, unknownFields } from '../../protocol/validate.js'
 import {
   type Combination,
   combinationsOf,
@@ -27,8 +30,7 @@ import {
   isUsableInText,
 } from './matrix.js'
 import type { ParsedManifest } from './parse.js'
-import { type Path, type Report, unknownMessage } from './problems.js'
-import { type Fields, modelOf, type RowModel, type Sections, unknownParameters } from './sections.js'
+import { type Path, type Problems, type Report, unknownMessage } from './problems.js'
 
 /** Fields of a run that are not parameters. docs/schemas/manifest.json describes them. */
 export const OWN_FIELDS: readonly string[] = [
@@ -44,21 +46,36 @@ const isParameter = (schema: ModelSchema | undefined, name: string): boolean =>
 /** Maximum number of runs in a manifest, the same as for `rushes run --count`. */
 export const MAX_RUNS = 10_000
 
-/** The fields of a run, with the values of its matrix filled in. */
-export interface WrittenRow {
+export type Models = Readonly<Partial<Record<Kind, string>>>
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** What the caller knows of the models. */
+export interface ModelSources {
+  /** Returns the document of a model, if it is known. */
+  documentOf(model: string): ModelDocument | undefined
+  /** Models for kinds without a model in the manifest. */
+  readonly settings: Models
+}
+
+/** What all runs of a manifest share. */
+export interface RowContext extends ModelSources {
+  readonly parsed: ParsedManifest
+  readonly problems: Problems
+  readonly models: Models
+  readonly defaults: Fields
+}
+
+/** A run as written, with the values of its matrix filled in. */
+export interface ManifestRow {
   /** All combinations of a matrix share this object. */
   readonly path: Path
   readonly line: number
-  readonly own: Fields
-  /** The defaults that the run does not set itself. */
-  readonly inherited: Fields
-  readonly model: RowModel
   readonly report: Report
-}
-
-export interface ManifestRow extends Pick<WrittenRow, 'path' | 'line' | 'report'> {
   readonly kind: Kind | undefined
   readonly model: string | undefined
+  /** Undefined if the parameters of the model are not known. */
+  readonly schema: ModelSchema | undefined
   readonly name: string | undefined
   /** Output as written, before its own placeholders are filled in. */
   readonly output: string | undefined
@@ -75,78 +92,76 @@ export interface ManifestRow extends Pick<WrittenRow, 'path' | 'line' | 'report'
 }
 
 /** Returns a row for each combination of its matrix: none after the report of a problem of the matrix. */
-export function writtenRows(
-  { path, fields }: Sections['rows'][number],
-  sections: Sections,
-): readonly WrittenRow[] {
-  const { defaults, problems, parsed } = sections
+export function rowsOf(path: Path, fields: Fields, context: RowContext): readonly ManifestRow[] {
+  const { defaults, problems, parsed } = context
   const { matrix = null, exclude = null, ...own } = fields
+  const at = { path, line: parsed.lineOf(path) }
   const reportFor =
     (set: Fields): Report =>
-    (message, ...at) => {
-      const [field] = at
+    (message, ...place) => {
+      const [field] = place
       const isDefault = field !== undefined && !(field in set) && field in defaults
-      problems.add(isDefault ? ['defaults', ...at] : [...path, ...at], message)
+      problems.add(isDefault ? ['defaults', ...place] : [...path, ...place], message)
     }
   const report = reportFor(fields)
-  const line = parsed.lineOf(path)
   if (matrix === null) {
     if (exclude !== null) report('exclude needs a matrix in the same run', 'exclude')
     const inherited = without(defaults, (name) => name in own)
-    const model = modelOf(own, inherited, sections)
-    return [{ path, line, own, inherited, model, report }]
+    return [readRow({ own, inherited, model: modelOf(own, inherited, context) }, { ...at, report }, parsed)]
   }
   let isValid = true
   const refuse: Report = (...problem) => {
     isValid = false
     report(...problem)
   }
+  const filled = combinationsOf(matrix, exclude, refuse).map((combination) => ({
+    combination,
+    row: fillRow(own, combination, context, refuse),
+  }))
+  if (!isValid) return []
   // Most problems are repeated by the other combinations.
   const firstAt = new Map<string, Combination>()
-  const rows = combinationsOf(matrix, exclude, refuse).map((combination): WrittenRow => {
-    const filled = fillRow(own, combination, sections, refuse)
-    const reportFilled = reportFor(filled.own)
-    return {
-      path,
-      line,
-      ...filled,
-      report(message, ...at) {
-        const place = at.join('\n')
-        if (!firstAt.has(place)) firstAt.set(place, combination)
-        if (firstAt.get(place) === combination) reportFilled(`${message} (${describe(combination)})`, ...at)
-      },
+  return filled.map(({ combination, row }) => {
+    const reportFilled = reportFor(row.own)
+    const reportOnce: Report = (message, ...place) => {
+      const key = place.join('\n')
+      if (!firstAt.has(key)) firstAt.set(key, combination)
+      if (firstAt.get(key) === combination) reportFilled(`${message} (${describe(combination)})`, ...place)
     }
+    return readRow(row, { ...at, report: reportOnce }, parsed)
   })
-  return isValid ? rows : []
+}
+
+/** The fields of a run, and the model that they belong to. */
+interface RowFields {
+  readonly own: Fields
+  /** The defaults that the run does not set itself. */
+  readonly inherited: Fields
+  readonly model: RowModel
 }
 
 /** Sets the fields that are keys of the matrix, and fills in the others. */
-function fillRow(
-  own: Fields,
-  combination: Combination,
-  sections: Sections,
-  refuse: Report,
-): Pick<WrittenRow, 'own' | 'inherited' | 'model'> {
+function fillRow(own: Fields, combination: Combination, context: RowContext, refuse: Report): RowFields {
   const fillOne = (field: string, value: unknown): unknown =>
     field === 'count' ? value : fillField(field, value, combination, (message) => refuse(message, field))
   const fillAll = (fields: Fields): Record<string, unknown> =>
     Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, fillOne(field, value)]))
   const filled = fillAll(own)
-  const inherited = fillAll(without(sections.defaults, (name) => name in own || combination.has(name)))
+  const inherited = fillAll(without(context.defaults, (name) => name in own || combination.has(name)))
   const set = (key: string) => {
     if ((own[key] ?? null) !== null) refuse(`${key} is also a key of the matrix: remove one of them`, key)
     filled[key] = fillOne(key, combination.get(key))
   }
   // Kind and model say what the other keys are.
   for (const key of combination.keys()) if (ROW_FIELDS.includes(key)) set(key)
-  const model = modelOf(filled, inherited, sections)
+  const model = modelOf(filled, inherited, context)
   for (const [key, value] of combination)
     if (ROW_FIELDS.includes(key)) continue
     else if (isParameter(model.schema, key)) set(key)
     else if (!isUsableInText(value))
       refuse(`each value of ${key} must be a text, a number, or a map of them`, 'matrix', key)
     else {
-      const meant = parameterMeantBy(key, { ...sections.defaults, ...own }, model.schema)
+      const meant = parameterMeantBy(key, { ...context.defaults, ...own }, model.schema)
       if (meant !== undefined)
         refuse(`no text of the run uses {${key}}. Did you mean "${meant}"?`, 'matrix', key)
     }
@@ -169,15 +184,19 @@ const without = (fields: Fields, isLeftOut: (name: string) => boolean = () => fa
   Object.fromEntries(Object.entries(fields).filter(([name, value]) => value !== null && !isLeftOut(name)))
 
 /** Names of all fields that the runs may have: the built-in ones, and those of their models' documents. */
-export const knownFields = (rows: readonly WrittenRow[]): ReadonlySet<string> => {
-  const schemas = new Set(rows.map(({ model }) => model.schema))
-  return new Set([...ROW_FIELDS, ...[...schemas].flatMap((schema) => Object.keys(schema?.properties ?? {}))])
+export const knownFields = (rows: readonly ManifestRow[]): readonly string[] => {
+  const schemas = new Set(rows.map(({ schema }) => schema))
+  return [...ROW_FIELDS, ...[...schemas].flatMap((schema) => Object.keys(schema?.properties ?? {}))]
 }
 
-export function readRow(row: WrittenRow, { isCsv }: ParsedManifest): ManifestRow {
-  const { inherited, model: found, report, path, line } = row
+function readRow(
+  { own: written, inherited, model: found }: RowFields,
+  at: Pick<ManifestRow, 'path' | 'line' | 'report'>,
+  { isCsv }: ParsedManifest,
+): ManifestRow {
+  const { report } = at
   const { kind, model, schema, input, problem, document } = found
-  const own = without(row.own)
+  const own = without(written)
   if (problem !== undefined) report(...problem)
   const all = { ...inherited, ...own }
   if (input !== undefined && !isObject(input)) report('input must be a map', 'input')
@@ -186,12 +205,11 @@ export function readRow(row: WrittenRow, { isCsv }: ParsedManifest): ManifestRow
     report(`${inexact.join('.')} cannot be sent as a number without a change: put it in quotes`, ...inexact)
   const inputOf = (of: ModelSchema | undefined) => parametersOf(all, of, isCsv)
   const isDocumented = input === undefined && document !== undefined && kind !== undefined
-  const result: ManifestRow = {
-    path,
-    line,
-    report,
+  const row: ManifestRow = {
+    ...at,
     kind,
     model,
+    schema,
     name: textOf('name', own.name, report),
     output: textOf('output', all.output, report),
     count: countOf(all.count, report),
@@ -203,9 +221,9 @@ export function readRow(row: WrittenRow, { isCsv }: ParsedManifest): ManifestRow
   }
   if (problem === undefined) {
     checkNames(own, found, report)
-    checkInput(result, found)
+    checkInput(row, document)
   }
-  return result
+  return row
 }
 
 /** Reports fields that the run cannot have. */
@@ -249,7 +267,10 @@ function parameterValue(schema: ParameterSchema, value: unknown): unknown {
   return listedValues(schema) === undefined ? String(value).replace(/\r?\n$/, '') : String(value)
 }
 
-function checkInput({ input, hasOwnInput, report }: ManifestRow, { schema, document, kind }: RowModel): void {
+function checkInput(
+  { input, hasOwnInput, schema, kind, report }: ManifestRow,
+  document: ModelDocument | undefined,
+): void {
   if (schema === undefined) return
   const owner = document?.name ?? `${kind === 'image' ? 'an' : 'a'} ${kind}`
   const place: Path = hasOwnInput ? ['input'] : []
@@ -299,3 +320,75 @@ function labelsOf(value: unknown, report: Report): readonly string[] {
   if (labels.size > MAX_LABELS) report(`a run must have at most ${MAX_LABELS} labels`, 'label')
   return [...labels]
 }
+
+const asText = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
+
+export const isModel = (value: unknown): value is string => typeof value === 'string' && isModelName(value)
+
+export const invalidModel = (value: unknown): string =>
+  `${typeof value === 'string' ? `"${value}"` : 'this'} is not a valid model identifier (expected <provider>/<name>)`
+
+/** The model of a run. */
+interface RowModel {
+  readonly kind: Kind | undefined
+  /** Undefined if the manifest has no model for the run. The settings or the lock file may have one. */
+  readonly model: string | undefined
+  /** Undefined if the parameters of the model are not known. */
+  readonly schema: ModelSchema | undefined
+  /** Undefined for the built-in schema of the kind. */
+  readonly document: ModelDocument | undefined
+  /** Undefined for a run with its parameters as fields. */
+  readonly input: unknown
+  /** What is wrong, and the field. */
+  readonly problem: readonly [string, ...Path] | undefined
+}
+
+/** A run with its own kind or model takes neither from the defaults, since kind and model belong together. */
+function modelOf(own: Fields, defaults: Fields, { models, settings, documentOf }: RowContext): RowModel {
+  const isOwn = (own.kind ?? own.model ?? null) !== null
+  const written = isOwn ? own : defaults
+  const model = isModel(written.model) ? written.model : undefined
+  const kinds: readonly unknown[] = [
+    written.kind,
+    KINDS.find((each) => model !== undefined && models[each] === model),
+    // Of a model that is not known, beside parameters as fields.
+    isOwn && (own.input ?? own.kind ?? null) === null ? defaults.kind : undefined,
+  ]
+  const named = kinds.find((each): each is Kind => typeof each === 'string' && isKind(each))
+  const ofKind = named && (models[named] ?? settings[named])
+  const document = documentOf(model ?? ofKind ?? '')
+  const kind = document?.kind ?? named
+  // An `input` of the defaults is for runs that have no kind without the document.
+  const input = own.input ?? (named === undefined ? defaults.input : null) ?? undefined
+  return {
+    kind,
+    model: model ?? (named && models[named]),
+    schema: document?.input ?? (kind && builtInSchema(kind)),
+    document,
+    input,
+    problem: modelProblem(written, kind, document, input),
+  }
+}
+
+function modelProblem(
+  { kind: writtenKind, model }: Fields,
+  kind: Kind | undefined,
+  document: ModelDocument | undefined,
+  input: unknown,
+): RowModel['problem'] {
+  const isGiven = (value: unknown) => (value ?? null) !== null
+  if (isGiven(writtenKind) && !(typeof writtenKind === 'string' && isKind(writtenKind)))
+    return [unknownMessage('unknown kind', asText(writtenKind), KINDS), 'kind']
+  if (isGiven(model) && !isModel(model)) return [invalidModel(model), 'model']
+  if (isGiven(writtenKind) && document !== undefined && writtenKind !== document.kind)
+    return [`the kind of ${document.name} is ${document.kind}, not ${writtenKind}`, 'kind']
+  if (kind !== undefined || (isGiven(model) && input !== undefined)) return undefined
+  if (!isGiven(model)) return [`kind is missing: ${KINDS.join(' or ')}`]
+  return [
+    `input is missing, and ${unknownParameters(model)}. Or give the whole input, or set kind ` +
+      `(${KINDS.join(' or ')}) if it takes the same parameters`,
+  ]
+}
+
+const unknownParameters = (model: unknown): string =>
+  `the parameters of ${model} are not known here: \`rushes models --refresh\` asks the service`

@@ -35,9 +35,9 @@ export interface OutputClaim extends FileClaim {
 interface MediaReaderOptions {
   readonly folder: ManifestFolder
   readonly rules: MediaRules
+  /** The first outputs of all runs, and the others that the lock file knows. */
   readonly outputs: readonly OutputClaim[]
-  /** The kind of each run. */
-  readonly kinds: ReadonlyMap<string, Kind | undefined>
+  readonly further: readonly OutputClaim[]
   /** Whether runs are missing because of their own problems. An unknown name may be one of theirs. */
   readonly isIncomplete: boolean
 }
@@ -46,12 +46,15 @@ interface MediaReaderOptions {
 export class MediaReader {
   readonly #options: MediaReaderOptions
   readonly #images: FileIndex<OutputClaim>
-  readonly #claims = new Map<string, OutputClaim | undefined>()
-  readonly #read = new Map<string, Promise<MediaSummary | string>>()
+  /** The kind of each run. */
+  readonly #kinds: ReadonlyMap<string, Kind | undefined>
+  readonly #local = new Map<string, Promise<OutputClaim | MediaSummary | string>>()
 
   constructor(options: MediaReaderOptions) {
+    const { outputs, further } = options
     this.#options = options
-    this.#images = new FileIndex(options.outputs.filter(({ kind }) => kind !== 'video'))
+    this.#images = new FileIndex([...outputs, ...further].filter(({ kind }) => kind !== 'video'))
+    this.#kinds = new Map(outputs.map(({ name, kind }) => [name, kind]))
   }
 
   /** `names`: of the runs that the row makes. */
@@ -100,17 +103,36 @@ export class MediaReader {
       case 'row':
         return this.#rowReference(text, place, type)
       default: {
-        const path = resolve(folder.path, text)
-        const claim = this.#claimOn(path)
-        if (claim !== undefined) return useOfOutput(text, claim, names)
-        const summary = await this.#readOnce(path, text, place, type)
-        return typeof summary === 'string' ? summary : { from: 'file', place, text, path, summary }
+        const found = await this.#localSource(text, place, type)
+        if (typeof found === 'string') return found
+        if ('realPath' in found) return useOfOutput(text, found, names)
+        return { from: 'file', place, text, path: resolve(folder.path, text), summary: found }
       }
     }
   }
 
+  /** The output that a local path is, or will be; the summary of another file, or why that cannot be sent. */
+  #localSource(text: string, { parameter }: MediaPlace, type: MediaType) {
+    const key = `${type} ${text}`
+    const found = this.#local.get(key) ?? this.#findLocal(text, parameter, type)
+    this.#local.set(key, found)
+    return found
+  }
+
+  async #findLocal(text: string, parameter: string, type: MediaType) {
+    const { folder, rules } = this.#options
+    const path = resolve(folder.path, text)
+    const claimOn = (realPath: string) => this.#images.find({ realPath, kind: undefined })
+    // A link is compared by the file that it points to.
+    const claim = claimOn(folder.realPathOf(path)) ?? claimOn(followLinks(path).replaceAll('\\', '/'))
+    if (claim !== undefined) return claim
+    rules.onMedia?.(path, parameter)
+    return rules.readMedia(path, text, type)
+  }
+
   #rowReference(text: string, place: MediaPlace, type: MediaType): RowReference | string | undefined {
-    const { kinds, isIncomplete } = this.#options
+    const { isIncomplete } = this.#options
+    const kinds = this.#kinds
     const written = text.replace(/^row:/i, '').normalize()
     // The name itself may contain "#".
     const at = kinds.has(written) ? -1 : written.lastIndexOf('#')
@@ -130,27 +152,6 @@ export class MediaReader {
     if (kind !== undefined && type !== 'file' && kind !== type)
       return `${shown} is ${MEDIA_NOUNS[kind]}, not ${MEDIA_NOUNS[type]}`
     return { from: 'row', place, type, text, source, output: Number(number) }
-  }
-
-  /** The output that a local file is, or will be. A link is compared by the file that it points to. */
-  #claimOn(path: string): OutputClaim | undefined {
-    if (!this.#claims.has(path)) {
-      const find = (realPath: string) => this.#images.find({ realPath, kind: undefined })
-      const real = this.#options.folder.realPathOf(path)
-      this.#claims.set(path, find(real) ?? find(followLinks(path).replaceAll('\\', '/')))
-    }
-    return this.#claims.get(path)
-  }
-
-  #readOnce(path: string, shown: string, { parameter }: MediaPlace, type: MediaType) {
-    const { rules } = this.#options
-    const key = `${type} ${shown}`
-    const known = this.#read.get(key)
-    if (known !== undefined) return known
-    rules.onMedia?.(path, parameter)
-    const read = rules.readMedia(path, shown, type)
-    this.#read.set(key, read)
-    return read
   }
 }
 

@@ -5,8 +5,8 @@ import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
 import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
+import { levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/entry.js'
 import type { Manifest, ManifestEntry, Models } from '../manifest/index.js'
-import { levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/order.js'
 import {
   type BlockedAction,
   type CreateAction,
@@ -193,10 +193,9 @@ export const placedFile = ({ file, fact }: PlannedOutput, flight: Flight | undef
  * used.
  */
 export function identitiesOf(
-  { identityInput, undocumentedInput, references }: ManifestEntry,
+  { identities, references }: ManifestEntry,
   outputsOfRow: (name: string) => readonly UsableOutput[],
 ): readonly ModelInput[] | string {
-  const identities = [identityInput, undocumentedInput].filter((each) => each !== undefined)
   const sources: MediaSource[] = []
   for (const reference of references) {
     if (reference.from !== 'row') continue

@@ -24,13 +24,16 @@ import { withExtension } from './file-names.js'
 import { refuseObstacle } from './final-files.js'
 import {
   checked,
+  continuationOf,
+  declaredLength,
   decoded,
+  type FileVersion,
   type OutputResponse,
   parseOutputUrl,
   printableUrl,
   sendRequest,
+  versionOf,
 } from './output-request.js'
-import { continuationOf, declaredLength, type FileVersion, versionOf } from './resume-plan.js'
 
 export interface DownloaderOptions {
   readonly fetch: Fetch

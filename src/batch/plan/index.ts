@@ -308,20 +308,10 @@ function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readon
 }
 
 function countsOf(steps: readonly PlanStep[]): Counts {
-  const count = (action: RowAction['do']) => steps.filter((step) => step.action.do === action).length
-  const create = count('create')
+  const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 }
+  for (const { action } of steps) counts[action.do]++
   const fetched = steps.filter(({ action }) => action.do === 'download' && action.why !== 'moved').length
-  return {
-    total: steps.length,
-    up_to_date: count('up_to_date'),
-    create,
-    download: count('download'),
-    unconfirmed: count('unconfirmed'),
-    conflict: count('conflict'),
-    blocked: count('blocked'),
-    skip: count('skip'),
-    requests: 2 * create + fetched,
-  }
+  return { total: steps.length, ...counts, requests: 2 * counts.create + fetched }
 }
 
 export const isActive = (step: PlanStep): step is ActiveStep =>

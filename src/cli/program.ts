@@ -15,6 +15,8 @@ interface CommandFile {
 type CommandRow = readonly [name: string, about: string, load: () => Promise<CommandFile>]
 
 const logoutFile = async () => ({ register: (await import('./commands/login.js')).registerLogout })
+const cancelFile = async () => ({ register: (await import('./commands/status.js')).registerCancel })
+const showFile = async () => ({ register: (await import('./commands/list.js')).registerShow })
 const downloadFile = async () => ({ register: (await import('./commands/wait.js')).registerDownload })
 
 /** The commands, in the order of the help, by the title of their group. */
@@ -36,11 +38,11 @@ const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
     ['status', 'Show the current status of runs', () => import('./commands/status.js')],
     ['wait', 'Wait for runs that were created earlier', () => import('./commands/wait.js')],
     ['download', 'Download the outputs of finished runs', downloadFile],
-    ['cancel', 'Cancel runs that have not ended', () => import('./commands/cancel.js')],
+    ['cancel', 'Cancel runs that have not ended', cancelFile],
   ],
   'Runs on this machine:': [
     ['list', 'List the runs created on this machine', () => import('./commands/list.js')],
-    ['show', 'Show details of a run', () => import('./commands/show.js')],
+    ['show', 'Show details of a run', showFile],
     ['open', 'Open the result of a run', () => import('./commands/open.js')],
     ['gallery', 'Build an HTML gallery of your results', () => import('./commands/gallery.js')],
     ['spend', 'Sum the charges of runs, or their estimates', () => import('./commands/spend.js')],

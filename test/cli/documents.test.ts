@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { addModel } from '../../src/cli/models/model-files.js'
+import { addModel } from '../../src/cli/models/known-models.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
 import { type CliService, createCliService, scriptedList } from '../support/cli.js'

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkList, findKept } from '../../src/cli/models/model-files.js'
+import { checkList, findKept } from '../../src/cli/models/known-models.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'

@@ -93,7 +93,6 @@ async function unset(ctx: Context, _flags: object, key = ''): Promise<number> {
 }
 
 async function path({ config, out }: Context): Promise<number> {
-  if (out.mode.json) out.json({ path: config.path })
-  else out.line(config.path)
+  out.answer({ path: config.path }, config.path)
   return EXIT.ok
 }

@@ -30,7 +30,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
-import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 
 const PAGE_NAME = DEFAULTS.galleryPage
@@ -55,14 +54,12 @@ async function galleryCommand(ctx: Context, flags: GalleryFlags, manifest?: stri
   const journal = await ctx.journal()
   if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, manifest)
   const { runs, missing, notDownloaded } = await collectRuns(ctx, journal, filter, dirname(resolve(path)))
-  const notes = [
-    ...(missing === 0 ? [] : [`Skipped ${plural(missing, 'run')} (files missing or changed).`]),
-    ...(notDownloaded === 0
-      ? []
-      : [
-          `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download one: \`rushes download <id>\`.`,
-        ]),
-  ]
+  const notes: string[] = []
+  if (missing > 0) notes.push(`Skipped ${plural(missing, 'run')} (files missing or changed).`)
+  if (notDownloaded > 0)
+    notes.push(
+      `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download one: \`rushes download <id>\`.`,
+    )
   const today = new Date(ctx.clock.now()).toISOString().slice(0, 10)
   const html = `${galleryHtml({ runs, notes: [`Written ${today}.`, ...notes] })}\n`
   if (runs.length === 0) out.note('The page is empty: no run with a file on this machine was found.')
@@ -71,15 +68,14 @@ async function galleryCommand(ctx: Context, flags: GalleryFlags, manifest?: stri
     makeFolders(dirname(resolve(path)))
     await writeAtomically(path, html)
   })
-  if (out.mode.json)
-    out.json({
-      path,
-      runs: runs.length,
-      files: runs.reduce((sum, { files }) => sum + files.length, 0),
-      bytes: Buffer.byteLength(html),
-      left_out: { missing, not_downloaded: notDownloaded },
-    })
-  else out.line(printable(path))
+  const json = {
+    path,
+    runs: runs.length,
+    files: runs.reduce((sum, { files }) => sum + files.length, 0),
+    bytes: Buffer.byteLength(html),
+    left_out: { missing, not_downloaded: notDownloaded },
+  }
+  out.answer(json, printable(path))
   return EXIT.ok
 }
 
@@ -135,7 +131,7 @@ async function collectRuns(
   { limit, ...filter }: ListFilter,
   folder: string,
 ): Promise<CollectedRuns> {
-  const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
+  const findFiles = createFileFinder(ctx, journal)
   const runs: GalleryRun[] = []
   let missing = 0
   let notDownloaded = 0

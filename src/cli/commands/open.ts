@@ -1,6 +1,6 @@
 /** `rushes open`: opens the downloaded files of a run, or else its URLs. It sends no requests. */
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
+import { extname } from 'node:path'
 import type { Command } from 'commander'
 import { hasKnownFormat } from '../../download/file-kind.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -14,7 +14,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder } from '../runs/find-files.js'
 import { flagsToReach, nameOfRun } from '../runs/journal-rows.js'
 import { addRunId, selectRun } from '../runs/run-selection.js'
-import { LOCAL_FOLDER } from '../settings/folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 
@@ -31,7 +30,7 @@ async function openCommand(
   const { out, parts, clock, interrupts } = ctx
   const signal = interrupts.first
   const run = await selectRun(ctx, name, last)
-  const findFiles = createFileFinder(await ctx.journal(), join(ctx.stateFolder, LOCAL_FOLDER))
+  const findFiles = createFileFinder(ctx, await ctx.journal())
   const { files, missing } = findFiles(run)
   // The URLs of a local run stop working when the process that printed them ends.
   const links = run.address === LOCAL_ADDRESS ? [] : run.urls.filter(isHttpUrl)
@@ -47,8 +46,7 @@ async function openCommand(
       signal.throwIfAborted()
       throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
     }
-    if (out.mode.json) out.json({ id: nameOfRun(run), opened: result })
-    else out.line(printable(result))
+    out.answer({ id: nameOfRun(run), opened: result }, printable(result))
   }
   return EXIT.ok
 }

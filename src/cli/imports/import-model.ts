@@ -1,15 +1,16 @@
-/** `rushes models import`: writes the document of a hosted model from its published schema. */
+/** `rushes models import`: writes the document of a hosted model from its published schema. A key is sent only to the API of its provider. */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { obstacleAt } from '../../download/final-files.js'
-import { EXIT, RushesError, usageError } from '../../errors.js'
+import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import { makeFolders } from '../../host/file-system.js'
 import { writeAtomically } from '../../host/files.js'
+import { BodyTooLarge, readText } from '../../host/response-body.js'
 import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
-import { parseJson } from '../../protocol/parse.js'
+import { parseErrorBody, parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readTextFile } from '../../service/engines/settings.js'
@@ -20,18 +21,13 @@ import { withValue } from '../settings/config-file.js'
 import { SETTINGS } from '../settings/table.js'
 import { mapInput } from './map-input.js'
 import {
-  addressText,
-  fetchPublished,
-  getJson,
-  keyOf,
+  imageCost,
+  type Json,
   kindOf,
   type ModelAddress,
   type Published,
-  parseAddress,
   readPublished,
 } from './published.js'
-
-type Json = Readonly<Record<string, unknown>>
 
 export interface ImportOptions {
   /** A file or URL with the schema. */
@@ -83,8 +79,7 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
     out.note(`Set ${key} to ${folder.path}: the models of --local.`)
   }
   const result = isReplaced ? 'replaced' : 'imported'
-  if (out.mode.json) out.json({ model: document.name, kind, path: resolve(path), result })
-  else out.line(printable(path))
+  out.answer({ model: document.name, kind, path: resolve(path), result }, printable(path))
   const provider = PROVIDERS[address.provider] as Provider
   if (keyOf(ctx.env, provider) === undefined)
     out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
@@ -203,4 +198,90 @@ async function writeDocument(path: string, text: string): Promise<void> {
     if (!isSystemError(error)) throw error
     throw usageError(`Cannot write ${describeError(error, path)}.`)
   }
+}
+
+const EXAMPLES =
+  'Examples: fal:fal-ai/flux/dev, replicate:black-forest-labs/flux-schnell, openrouter:google/veo-3.1.'
+
+/** Reads `fal:<endpoint>`, `replicate:<owner/name[:version]>` or `openrouter:<id>`. Throws `usage`. */
+export function parseAddress(word: string): ModelAddress {
+  const [, fal] = /^fal:([\w.-]+(?:\/[\w.-]+)+)$/.exec(word) ?? []
+  if (fal !== undefined) return { provider: 'fal', model: fal, version: undefined }
+  const [, model, version] = /^replicate:([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(word) ?? []
+  if (model !== undefined) return { provider: 'replicate', model, version }
+  const [, id] = /^openrouter:([\w.-]+\/[\w.-]+(?::[\w.-]+)?)$/.exec(word) ?? []
+  if (id !== undefined) return { provider: 'openrouter', model: id, version: undefined }
+  throw usageError(
+    `"${shortened(printable(word), 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
+    EXAMPLES,
+  )
+}
+
+const addressText = ({ provider, model, version }: ModelAddress): string =>
+  `${provider}:${model}${version === undefined ? '' : `:${version}`}`
+
+const keyOf = (env: Context['env'], { keyVariable = '' }: Provider): string | undefined =>
+  env[keyVariable]?.trim() || undefined
+
+const MAX_BYTES = 8 * 1_048_576
+
+/** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response`, `service_error`, or that the key was refused. */
+async function getJson(ctx: Context, url: URL): Promise<unknown> {
+  const provider = Object.values(PROVIDERS).find(
+    ({ api }) => api !== undefined && new URL(api).origin === url.origin,
+  )
+  const key = provider && keyOf(ctx.env, provider)
+  const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
+  const { first: signal } = ctx.interrupts
+  const send = await ctx.fetch()
+  let status: number
+  let text: string
+  try {
+    const response = await send({ method: 'GET', url, headers, signal })
+    status = response.status
+    text = await readText(response, MAX_BYTES)
+  } catch (error) {
+    signal.throwIfAborted()
+    const code = error instanceof BodyTooLarge ? 'bad_response' : 'network'
+    throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
+  }
+  if (status === 404) return undefined
+  const json = parseJson(text)
+  if (status === 200 && json.ok) return json.value
+  const reason = status === 200 ? 'the response is not JSON' : (parseErrorBody(text).message ?? '')
+  const words = shortened(printable(key === undefined ? reason : reason.replaceAll(key, '[key]')), 200)
+  const message = `${url.origin} answered ${status}${words === '' ? '' : `: ${words}`}`.replace(/\.?$/, '.')
+  if (status === 401 || status === 403) {
+    const hint = provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`
+    throw new RushesError('no_api_key', message, { httpStatus: status, hint })
+  }
+  const hint = 'Run the command again later.'
+  if (status === 429)
+    throw new RushesError('RATE_LIMITED', message, { httpStatus: status, exitCode: EXIT.rateLimited, hint })
+  if (status >= 500) throw new RushesError('service_error', message, { httpStatus: status, hint })
+  throw new RushesError('bad_response', message, { httpStatus: status })
+}
+
+/** Asks the provider for the schema. Throws `usage` for a model that it does not have. */
+async function fetchPublished(ctx: Context, address: ModelAddress): Promise<Published> {
+  const { provider, model, version } = address
+  const { title, api } = PROVIDERS[provider] as Provider
+  const urls = {
+    fal: [
+      `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
+      `${api}/models?endpoint_id=${encodeURIComponent(model)}&expand=openapi-3.0`,
+    ],
+    replicate: [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`],
+    openrouter: [`${api}/videos/models`, `${api}/images/models`],
+  }
+  for (const url of urls[provider]) {
+    const published = readPublished(await getJson(ctx, new URL(url)), address)
+    if (published === undefined) continue
+    if (!url.endsWith('/images/models')) return published
+    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
+  }
+  throw usageError(
+    `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,
+    EXAMPLES,
+  )
 }

@@ -3,8 +3,7 @@ import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media
 import { MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
-
-type Json = Readonly<Record<string, unknown>>
+import type { Json } from './published.js'
 
 export interface MappedInput {
   /** A whole schema, `type: object`. */

@@ -1,15 +1,10 @@
-/** What fal, Replicate and OpenRouter publish of a model, and the requests for it. A key is sent only to the API of its provider. */
-import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
-import { BodyTooLarge, readText } from '../../host/response-body.js'
+/** What fal, Replicate and OpenRouter publish of a model. Pure. */
 import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
-import { printable, shortened } from '../../protocol/text.js'
-import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
-import type { Context } from '../context/context.js'
-import { imageCost, readOpenRouter } from './openrouter.js'
+import { isObject } from '../../protocol/parse.js'
+import { printable } from '../../protocol/text.js'
 
-type Json = Readonly<Record<string, unknown>>
+export type Json = Readonly<Record<string, unknown>>
 
 export interface ModelAddress {
   readonly provider: 'fal' | 'replicate' | 'openrouter'
@@ -18,81 +13,19 @@ export interface ModelAddress {
   readonly version: string | undefined
 }
 
-const EXAMPLES =
-  'Examples: fal:fal-ai/flux/dev, replicate:black-forest-labs/flux-schnell, openrouter:google/veo-3.1.'
-
-/** Reads `fal:<endpoint>`, `replicate:<owner/name[:version]>` or `openrouter:<id>`. Throws `usage`. */
-export function parseAddress(word: string): ModelAddress {
-  const [, fal] = /^fal:([\w.-]+(?:\/[\w.-]+)+)$/.exec(word) ?? []
-  if (fal !== undefined) return { provider: 'fal', model: fal, version: undefined }
-  const [, model, version] = /^replicate:([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(word) ?? []
-  if (model !== undefined) return { provider: 'replicate', model, version }
-  const [, id] = /^openrouter:([\w.-]+\/[\w.-]+(?::[\w.-]+)?)$/.exec(word) ?? []
-  if (id !== undefined) return { provider: 'openrouter', model: id, version: undefined }
-  throw usageError(
-    `"${shortened(printable(word), 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
-    EXAMPLES,
-  )
-}
-
-export const addressText = ({ provider, model, version }: ModelAddress): string =>
-  `${provider}:${model}${version === undefined ? '' : `:${version}`}`
-
-export const keyOf = (env: Context['env'], { keyVariable = '' }: Provider): string | undefined =>
-  env[keyVariable]?.trim() || undefined
-
-const MAX_BYTES = 8 * 1_048_576
-
-/** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response`, `service_error`, or that the key was refused. */
-export async function getJson(ctx: Context, url: URL): Promise<unknown> {
-  const provider = Object.values(PROVIDERS).find(
-    ({ api }) => api !== undefined && new URL(api).origin === url.origin,
-  )
-  const key = provider && keyOf(ctx.env, provider)
-  const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
-  const { first: signal } = ctx.interrupts
-  const send = await ctx.fetch()
-  let status: number
-  let text: string
-  try {
-    const response = await send({ method: 'GET', url, headers, signal })
-    status = response.status
-    text = await readText(response, MAX_BYTES)
-  } catch (error) {
-    signal.throwIfAborted()
-    const code = error instanceof BodyTooLarge ? 'bad_response' : 'network'
-    throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
-  }
-  if (status === 404) return undefined
-  const json = parseJson(text)
-  if (status === 200 && json.ok) return json.value
-  const reason = status === 200 ? 'the response is not JSON' : (parseErrorBody(text).message ?? '')
-  const words = shortened(printable(key === undefined ? reason : reason.replaceAll(key, '[key]')), 200)
-  const message = `${url.origin} answered ${status}${words === '' ? '' : `: ${words}`}`.replace(/\.?$/, '.')
-  if (status === 401 || status === 403) {
-    const hint = provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`
-    throw new RushesError('no_api_key', message, { httpStatus: status, hint })
-  }
-  const hint = 'Run the command again later.'
-  if (status === 429)
-    throw new RushesError('RATE_LIMITED', message, { httpStatus: status, exitCode: EXIT.rateLimited, hint })
-  if (status >= 500) throw new RushesError('service_error', message, { httpStatus: status, hint })
-  throw new RushesError('bad_response', message, { httpStatus: status })
-}
-
 /** A published schema. */
 export interface Published {
   /** The document that `$ref` points into. */
   readonly root: Json
-  readonly input: unknown
+  readonly input: Json
   /** fal: `text-to-image`. */
   readonly category: string | undefined
   readonly description: string | undefined
-  readonly version: string | undefined
+  readonly version?: string | undefined
   /** Replicate: an official model has no versions to pin. */
-  readonly isOfficial: boolean
+  readonly isOfficial?: boolean
   /** Output of the provider's example. */
-  readonly example: unknown
+  readonly example?: unknown
   /** What a run costs, if the provider publishes that. */
   readonly cost?: Json | undefined
 }
@@ -113,7 +46,6 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   const falInfo = isObject(info['x-fal-metadata']) ? info['x-fal-metadata'] : {}
   const metadata = isObject(outer.metadata) ? outer.metadata : {}
   const example = isObject(outer.default_example) ? outer.default_example.output : undefined
-  const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
   return {
     ...{ root, input, example },
     category: textOf(metadata.category ?? falInfo.category),
@@ -122,6 +54,8 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
     isOfficial: outer.is_official === true,
   }
 }
+
+const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
 
 const schemasIn = ({ components }: Json): Json =>
   isObject(components) && isObject(components.schemas) ? components.schemas : {}
@@ -152,26 +86,121 @@ export function kindOf({ category, example }: Published): Kind | undefined {
   return KINDS.find((kind) => FILES[kind].test(shown))
 }
 
-/** Asks the provider for the schema. Throws `usage` for a model that it does not have. */
-export async function fetchPublished(ctx: Context, address: ModelAddress): Promise<Published> {
-  const { provider, model, version } = address
-  const { title, api } = PROVIDERS[provider] as Provider
-  const urls = {
-    fal: [
-      `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
-      `${api}/models?endpoint_id=${encodeURIComponent(model)}&expand=openapi-3.0`,
-    ],
-    replicate: [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`],
-    openrouter: [`${api}/videos/models`, `${api}/images/models`],
-  }
-  for (const url of urls[provider]) {
-    const published = readPublished(await getJson(ctx, new URL(url)), address)
-    if (published === undefined) continue
-    if (!url.endsWith('/images/models')) return published
-    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
-  }
-  throw usageError(
-    `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,
-    EXAMPLES,
+const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+/** A parameter with these values, the first of which is sent where the price depends on it. Undefined without values. */
+const choice = (values: unknown, isPriced = false): Json | undefined =>
+  listIn(values).length === 0 ? undefined : { enum: values, ...(isPriced && { default: listIn(values)[0] }) }
+
+const IMAGE = { type: 'string', media: 'image' }
+const IMAGES = { type: 'array', items: { type: 'string' }, media: 'image' }
+
+/**
+ * Reads the entry of a model in a list of OpenRouter, or the list that has it. The lists name the values of each parameter,
+ * so a schema is made of them. Undefined for another answer.
+ */
+function readOpenRouter(value: unknown, model: string): Published | undefined {
+  const found =
+    isObject(value) && Array.isArray(value.data)
+      ? value.data.find((each) => isObject(each) && each.id === model)
+      : value
+  if (!isObject(found) || found.id !== model) return undefined
+  const isVideo = !isObject(found.supported_parameters)
+  const cost = isVideo ? videoCost(found) : undefined
+  const others = isVideo ? videoParameters(found, cost !== undefined) : imageParameters(found)
+  const properties = Object.fromEntries(
+    Object.entries({ prompt: { type: 'string' }, ...others }).filter(([, each]) => each !== undefined),
   )
+  const { description } = found
+  return {
+    root: {},
+    input: { type: 'object', required: ['prompt'], properties },
+    category: isVideo ? 'text-to-video' : 'text-to-image',
+    description: textOf(description),
+    cost,
+  }
 }
+
+const videoParameters = (model: Json, isPriced: boolean): Readonly<Record<string, Json | undefined>> => ({
+  duration: choice(model.supported_durations, isPriced),
+  resolution: choice(model.supported_resolutions, isPriced),
+  aspect_ratio: choice(model.supported_aspect_ratios),
+  generate_audio: model.generate_audio === true ? { type: 'boolean' } : undefined,
+  seed: model.seed === true ? { type: 'integer', minimum: 0 } : undefined,
+  ...Object.fromEntries(listIn(model.supported_frame_images).map((name) => [name, IMAGE])),
+})
+
+function imageParameters({
+  supported_parameters: all,
+  architecture,
+}: Json): Readonly<Record<string, Json | undefined>> {
+  const inputs = isObject(architecture) ? listIn(architecture.input_modalities) : []
+  const named = Object.entries(isObject(all) ? all : {}).map(([name, each]) => [
+    name,
+    parameterOf(name, each),
+  ])
+  return { ...(inputs.includes('image') && { input_references: IMAGES }), ...Object.fromEntries(named) }
+}
+
+function parameterOf(name: string, described: unknown): Json | undefined {
+  const { type, values, min, max } = isObject(described) ? described : {}
+  const bounds = {
+    ...(typeof min === 'number' && { minimum: min }),
+    ...(typeof max === 'number' && { maximum: max }),
+  }
+  if (name === 'input_references') return { ...IMAGES, ...(typeof max === 'number' && { maxItems: max }) }
+  // One run is one picture.
+  if (/^(n|prompt|model|stream)$/.test(name)) return undefined
+  // Its list says only that it takes one.
+  if (name === 'seed') return { type: 'integer', minimum: 0 }
+  if (type === 'enum') return choice(values)
+  return type === 'range' ? { type: 'integer', ...bounds } : {}
+}
+
+/** The names of a price by the second, for one resolution or for all others. */
+const BY_SECOND = /^(?:per-video-second|duration_seconds)(?:[-_](\d+[pk]))?$/i
+
+/** The cost of a run in US dollars, if the model is charged by the second, alone or by resolution. */
+function videoCost({
+  pricing_skus: skus,
+  supported_durations: durations,
+  supported_resolutions,
+}: Json): Json | undefined {
+  const prices = new Map<string | undefined, number>()
+  for (const [name, price] of Object.entries(isObject(skus) ? skus : {})) {
+    const [found, resolution] = BY_SECOND.exec(name) ?? []
+    if (found === undefined || !(Number(price) > 0)) return undefined
+    prices.set(resolution?.toLowerCase(), Number(price))
+  }
+  const resolutions = listIn(supported_resolutions).map(String)
+  const priceOf = (resolution: string | undefined) =>
+    prices.get(resolution?.toLowerCase()) ?? prices.get(undefined)
+  const run = prices.get(undefined) ?? priceOf(resolutions[0])
+  if (run === undefined || listIn(durations).length === 0) return undefined
+  if (resolutions.length === 0 ? prices.size > 1 : resolutions.some((each) => priceOf(each) === undefined))
+    return undefined
+  const bySize = resolutions
+    .map((each) => [each, withSixDecimals(Number(priceOf(each)) / run)] as const)
+    .filter(([, factor]) => factor !== 1)
+  return {
+    run: withSixDecimals(run),
+    factors: {
+      duration: Object.fromEntries(listIn(durations).map((each) => [String(each), Number(each)])),
+      ...(bySize.length > 0 && { resolution: Object.fromEntries(bySize) }),
+    },
+    currency: 'USD',
+  }
+}
+
+/** The highest cost of an image in US dollars, if those who serve the model charge nothing else. */
+export function imageCost(value: unknown): Json | undefined {
+  const lines = listIn(isObject(value) ? value.endpoints : undefined)
+    .flatMap((each) => listIn(isObject(each) ? each.pricing : undefined))
+    .filter(isObject)
+    .filter(({ cost_usd: price }) => price !== 0)
+  const run = withSixDecimals(Math.max(...lines.map(({ cost_usd: price }) => Number(price))))
+  const isByImage = lines.every(({ billable, unit }) => billable === 'output_image' && unit === 'image')
+  return isByImage && run > 0 ? { run, currency: 'USD' } : undefined
+}
+
+/** As a price in a document has. */
+const withSixDecimals = (amount: number): number => Math.round(amount * 1e6) / 1e6

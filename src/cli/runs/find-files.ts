@@ -1,8 +1,11 @@
 /** Finds the files of runs that are still on the disk. */
+import { join } from 'node:path'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data.js'
+import type { Context } from '../context/context.js'
+import { LOCAL_FOLDER } from '../settings/folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk, sizeOf } from './journal-rows.js'
 
@@ -15,15 +18,15 @@ export interface FoundFile {
 
 /** Finds the files of a run at their download paths or in the data folder of `--local`. `missing`: number of the others. */
 export function createFileFinder(
+  { stateFolder }: Context,
   journal: Journal,
-  dataFolder: string,
 ): (run: JournalRun) => { readonly files: readonly FoundFile[]; readonly missing: number } {
   // A path that several runs wrote has the file of the last one.
   const writers = journal.lastWriters()
 
   /** Finds the copy in the data folder, which still exists when a download was moved. */
   function inDataFolder(url: string, recorded?: DownloadedFile): FoundFile | undefined {
-    const path = outputPathOf(dataFolder, url)
+    const path = outputPathOf(join(stateFolder, LOCAL_FOLDER), url)
     const bytes = path === undefined ? undefined : sizeOf(path)
     if (path === undefined || bytes === undefined || (recorded && recorded.bytes !== bytes)) return undefined
     return { ...recorded, path, bytes }

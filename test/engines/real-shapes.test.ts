@@ -31,7 +31,7 @@ function foundIn(workflow: unknown): Json {
   const text = JSON.stringify(workflow)
   const parsed = parseWorkflow(text)
   if (!parsed.ok) return { refused: parsed.wrong }
-  const { slots, problems, unclear } = findSlots(parsed.value)
+  const { slots, problems } = findSlots(parsed.value)
   if (problems.length > 0) return { refused: problems.join('; ') }
   const path = join(temporaryFolder(), 'flow.json')
   writeFileSync(path, text)
@@ -39,7 +39,6 @@ function foundIn(workflow: unknown): Json {
   const { parameters } = readEngineOf({ engine })
   return {
     ...Object.fromEntries(Object.entries(slots).map(([name, each]) => [name, each.map(slotText).join(' ')])),
-    ...(unclear.length > 0 && { unclear }),
     parameters: parameters.join(' '),
   }
 }

@@ -142,11 +142,13 @@ function collectProblems(): { readonly problems: readonly string[]; readonly rep
 }
 
 function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
-  const served = models.map(servedModel)
-  return { models: served, createEngine: (parts) => createSetEngine(models, served, parts, timeoutMs) }
+  return {
+    models: models.map((model) => servedModel(model, timeoutMs)),
+    createEngine: (parts) => createSetEngine(models, parts, timeoutMs),
+  }
 }
 
-function servedModel(model: ModelWithEngine): ServedModel {
+function servedModel(model: ModelWithEngine, timeoutMs: number): ServedModel {
   const { document, concurrency, url, problem, note, payer, type, engine } = model
   const json = writeJson({
     ...documentJson(document),
@@ -160,6 +162,7 @@ function servedModel(model: ModelWithEngine): ServedModel {
     isRemote: url !== undefined,
     mayCost: mayCost(document),
     problem,
+    limitMs: model.limitMs ?? (type === 'preview' ? undefined : timeoutMs),
     note,
     payer,
     engineText: url === undefined ? type : `${type} at ${url}`,
@@ -176,23 +179,18 @@ interface Entry {
 
 function createSetEngine(
   models: readonly ModelWithEngine[],
-  served: readonly ServedModel[],
   parts: EngineParts,
   timeoutMs: number,
 ): ModelSetEngine {
   let preview: Engine | undefined
   const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
   const shared: EngineParts = { ...parts, urls, preview: () => (preview ??= parts.preview()) }
-  const entryOf = (model: ModelWithEngine, ofSet = servedModel(model)): Entry => {
-    const engine = model.createEngine(shared)
-    const standardMs = model.type === 'preview' ? undefined : timeoutMs
-    return {
-      model,
-      engine,
-      served: { ...ofSet, limitMs: engine.limitMs?.(model.document.name) ?? standardMs },
-    }
-  }
-  const entries = models.map((model, index) => entryOf(model, served[index]))
+  const entryOf = (model: ModelWithEngine): Entry => ({
+    model,
+    engine: model.createEngine(shared),
+    served: servedModel(model, timeoutMs),
+  })
+  const entries = models.map(entryOf)
   /** By the JSON that runs carry. */
   const carried = new Map<string, Promise<Entry | undefined>>(
     entries.map((entry) => [entry.served.carried?.json ?? '', Promise.resolve(entry)]),

@@ -86,10 +86,8 @@ export function withEngine(
     problem,
     note,
     payer,
-    createEngine: (parts) => ({
-      ...(problem === undefined ? created(parts) : failing(problem)),
-      ...(limitMs !== undefined && { limitMs: () => limitMs }),
-    }),
+    limitMs,
+    createEngine: problem === undefined ? created : () => failing(problem),
     engine: isPath(engine.workflow) ? { ...engine, workflow: resolve(folder, engine.workflow) } : engine,
     ...(typeof url === 'string' && { url }),
   }

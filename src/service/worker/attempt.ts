@@ -40,8 +40,8 @@ export interface AttemptOptions extends RenderParts {
   readonly renderRun?: typeof render
 }
 
-/** The worker that has the run. */
-export interface AttemptHost {
+/** What a run needs of the worker that has it. */
+interface Owner {
   readonly id: string
   readonly log: Log
   /** Aborted when the worker stops. */
@@ -62,20 +62,20 @@ export class Attempt {
   /** Whether its end is being recorded. A renewal then may not find the run, which is not lost. */
   isEnding = false
   state: RenderState = {}
-  readonly #host: AttemptHost
+  readonly #owner: Owner
   readonly #options: AttemptOptions
 
-  constructor(run: HeldRun, isRemote: boolean, host: AttemptHost, options: AttemptOptions) {
+  constructor(run: HeldRun, isRemote: boolean, owner: Owner, options: AttemptOptions) {
     this.run = run
     this.isRemote = isRemote
-    this.#host = host
+    this.#owner = owner
     this.#options = options
   }
 
   /** Renders the run with the model that it carries. */
   async process(model: ServedModel | undefined): Promise<void> {
     const { run } = this
-    const { closing, log } = this.#host
+    const { closing, log } = this.#owner
     const { signal } = this.stop
     const { clock } = this.#options
     const startedAtMs = clock.monotonic()
@@ -150,7 +150,7 @@ export class Attempt {
     const { store, clock } = this.#options
     for (let tries = 1; tries <= 2; tries++) {
       // The lease may have run out while the database, or this process, stood still.
-      if (tries > 1) await this.#host.renew()
+      if (tries > 1) await this.#owner.renew()
       const startedMs = clock.monotonic()
       const leftMs = await this.#persist(() => store.saveIntent(this.#claimed(), intent))
       // Counts the time of the request as used.
@@ -172,7 +172,7 @@ export class Attempt {
 
   #claimed(): ClaimedRun {
     const { id, attempt } = this.run
-    return { id, attempt, owner: this.#host.id, nowMs: this.#options.clock.now() }
+    return { id, attempt, owner: this.#owner.id, nowMs: this.#options.clock.now() }
   }
 
   /**
@@ -181,7 +181,7 @@ export class Attempt {
    */
   async #record<Value>(write: () => Promise<Value>): Promise<Value | 'not_recorded' | undefined> {
     const { run, stop } = this
-    const { closing, log, fillSlots } = this.#host
+    const { closing, log } = this.#owner
     const { store, onError } = this.#options
     this.isEnding = true
     try {
@@ -192,7 +192,7 @@ export class Attempt {
     }
     // Recording the end may take long, so the run uses no slot until then.
     this.hasSlot = false
-    fillSlots()
+    this.#owner.fillSlots()
     const fail = () => store.failRun(this.#claimed(), NOT_RECORDED)
     const limits = { maxRefusals: Number.POSITIVE_INFINITY, signal: stop.signal }
     if (!(await persist(fail, { ...this.#options, ...limits }))) return undefined
@@ -233,7 +233,7 @@ export class Attempt {
     })
     // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
     if (ended === undefined || ended === 'not_recorded') return
-    this.#host.log.info({ run: id, kind, code: failure.code }, 'run failed')
+    this.#owner.log.info({ run: id, kind, code: failure.code }, 'run failed')
     if (isSystemError(error)) onError(error)
   }
 }

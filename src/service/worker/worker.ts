@@ -15,7 +15,7 @@ import { type CanceledJob, JobDetached, RunCanceled, STOP_GRACE_MS } from '../en
 import type { ServedModel } from '../models/served-model.js'
 import { newWorkerId } from '../rules/secrets.js'
 import type { Claims, HeldRun, RenderState } from '../store/run.js'
-import { Attempt, type AttemptHost, type AttemptOptions, CRASH_LIMIT } from './attempt.js'
+import { Attempt, type AttemptOptions, CRASH_LIMIT } from './attempt.js'
 import { createStopCanceled } from './canceled-runs.js'
 import { type Log, silentLog } from './log.js'
 
@@ -59,10 +59,12 @@ export const createWorker = (options: WorkerOptions): Worker => new Worker(optio
 
 export class Worker {
   readonly id = newWorkerId()
+  readonly log: Log
+  /** Aborted when the worker stops. */
+  readonly closing: AbortSignal
   readonly #options: WorkerOptions
-  readonly #host: AttemptHost
   readonly #stopCanceled: () => Promise<void>
-  readonly #closing = new AbortController()
+  readonly #stop = new AbortController()
   readonly #held = new Map<string, Attempt>()
   readonly #active = new Set<Promise<void>>()
   /** Ids and models of the only runs that are claimed with `requested`. */
@@ -83,18 +85,13 @@ export class Worker {
   constructor(options: WorkerOptions) {
     const { clock, workFolder, log = silentLog } = options
     this.#options = { ...options, workFolder: join(workFolder, this.id) }
-    this.#host = {
-      id: this.id,
-      log,
-      closing: this.#closing.signal,
-      renew: () => this.#renew(),
-      fillSlots: () => this.#fillSlots(),
-    }
+    this.log = log
+    this.closing = this.#stop.signal
     this.#stopCanceled = createStopCanceled({
       ...options,
       modelOf: (run) => this.#modelOf(run),
       worker: this.id,
-      closing: this.#closing.signal,
+      closing: this.closing,
       claimsEnded: () => this.#claiming,
       held: this.#held,
     })
@@ -114,7 +111,7 @@ export class Worker {
   wake({ id, model }: QueuedRun): void {
     if (this.#claims === 'requested') this.#requested.set(id, model)
     // Models that this node does not have are found by the next poll.
-    if (this.#claimableModels().includes(model)) this.#fillSlots()
+    if (this.#claimableModels().includes(model)) this.fillSlots()
   }
 
   /** Must be called when a client polls a queued run. Matters only with `requested`. */
@@ -135,13 +132,13 @@ export class Worker {
   /** Aborts all renders, and returns their runs to the queue; this does not count as a crash. */
   async close({ graceMs, onGrace }: CreateGrace = {}): Promise<void> {
     const { clock, store, workFolder, onError } = this.#options
-    if (this.#closing.signal.aborted) return
+    if (this.closing.aborted) return
     const attempts = [...this.#held.values()]
     const isCreating = attempts.some(({ run: { job } }) => job?.intent && !job.handle)
     if (isCreating) onGrace?.()
     const waitMs = graceMs ?? (isCreating ? CREATE_GRACE_MS : STOP_GRACE_MS)
     const reason = new JobDetached('The service stops.', waitMs)
-    this.#closing.abort(reason)
+    this.#stop.abort(reason)
     this.#disarmPoll()
     for (const { stop } of attempts) stop.abort(reason)
     const stopped = async () => {
@@ -197,21 +194,21 @@ export class Worker {
       this.#unserved.add(model)
       const reason = found?.problem ?? `this service does not have its model ${model}`
       onUnserved?.(`${id} stays queued: ${reason}`)
-      this.#host.log.debug({ run: id, model }, 'run stays queued: this service cannot render its model')
+      this.log.debug({ run: id, model }, 'run stays queued: this service cannot render its model')
     }
     this.#others = others
   }
 
   /** Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round. */
-  #fillSlots(): void {
-    if (this.#claims === undefined || this.#closing.signal.aborted) return
+  fillSlots(): void {
+    if (this.#claims === undefined || this.closing.aborted) return
     if (this.#claimableModels().length === 0) return
     this.#claimAgain = true
     this.#claiming ??= this.#claimRuns()
       .catch(this.#options.onError)
       .finally(() => {
         this.#claiming = undefined
-        if (this.#claimAgain) this.#fillSlots()
+        if (this.#claimAgain) this.fillSlots()
       })
   }
 
@@ -220,7 +217,7 @@ export class Worker {
     this.#claimAgain = false
     for (;;) {
       const models = this.#claimableModels()
-      if (models.length === 0 || this.#closing.signal.aborted) return
+      if (models.length === 0 || this.closing.aborted) return
       const asked = [...this.#requested].flatMap(([id, model]) => (models.includes(model) ? id : []))
       const only = this.#claims === 'requested' ? asked : undefined
       if (only?.length === 0) return
@@ -235,9 +232,9 @@ export class Worker {
   /** Renders a claimed run in the background, and then fills its slot. */
   #begin(run: HeldRun): void {
     const { onError } = this.#options
-    const { signal: closing } = this.#closing
+    const { closing } = this
     const { isRemote = false } = modelNamed(this.#models(), run.model) ?? {}
-    const attempt = new Attempt(run, isRemote, this.#host, this.#options)
+    const attempt = new Attempt(run, isRemote, this, this.#options)
     const { stop } = attempt
     // After its lease ran out, a run can come back to its own worker: ends the earlier attempt.
     this.#held.get(run.id)?.stop.abort(leaseLost())
@@ -253,7 +250,7 @@ export class Worker {
         if (this.#held.get(run.id) === attempt) this.#held.delete(run.id)
         this.#active.delete(work)
         if (stop.signal.reason instanceof RunCanceled) this.stopCanceled()
-        this.#fillSlots()
+        this.fillSlots()
       })
     this.#active.add(work)
   }
@@ -262,7 +259,7 @@ export class Worker {
    * Renews the leases of the held runs, including leases that ran out. Aborts the renders of runs that another worker has taken.
    * A run whose claim got no response is not held, so its lease runs out.
    */
-  async #renew(): Promise<void> {
+  async renew(): Promise<void> {
     const { store, clock } = this.#options
     const attempts = [...this.#held.values()]
     const ids = attempts.map(({ run }) => run.id)
@@ -283,9 +280,9 @@ export class Worker {
   #keepRenewing(): void {
     const { clock, onError } = this.#options
     this.#disarmRenewal = clock.alarm(RENEW_MS, () => {
-      if (this.#closing.signal.aborted && this.#active.size === 0) return
+      if (this.closing.aborted && this.#active.size === 0) return
       this.#keepRenewing()
-      this.#renew().catch(onError)
+      this.renew().catch(onError)
     })
   }
 
@@ -294,17 +291,17 @@ export class Worker {
     if (!this.#isLate() && clock.monotonic() >= this.#judgesFromMs)
       await store.takeBack(CRASH_LIMIT, clock.now())
     await this.#findOthers()
-    this.#fillSlots()
+    this.fillSlots()
     await this.#stopCanceled()
   }
 
   #keepPolling(): void {
     const { clock, onError } = this.#options
-    const { signal } = this.#closing
+    const { closing } = this
     this.#poll()
-      .catch((error) => signal.aborted || onError(error))
+      .catch((error) => closing.aborted || onError(error))
       .finally(() => {
-        if (!signal.aborted) this.#disarmPoll = clock.alarm(POLL_MS, () => this.#keepPolling())
+        if (!closing.aborted) this.#disarmPoll = clock.alarm(POLL_MS, () => this.#keepPolling())
       })
   }
 }

@@ -139,11 +139,7 @@ describe('the model that a run carries', () => {
     } = await open({ path, env, isCharged: false })
     const { carried, ...served } = model ?? {}
     const other = (await open({})).createEngine({ ...previewWith([]), env })
-    const {
-      limitMs: _,
-      carried: again,
-      ...read
-    } = (await other.modelOf({ model: '', document: carried?.json })) ?? {}
+    const { carried: again, ...read } = (await other.modelOf({ model: '', document: carried?.json })) ?? {}
     expect([read, again]).toEqual([served, carried])
     await other.close?.()
   })

@@ -8,8 +8,6 @@ import { linkedNode, nodeText, type Slot, slotText, valueAt, type Workflow } fro
 export interface FoundSlots {
   readonly slots: Readonly<Record<string, readonly Slot[]>>
   readonly problems: readonly string[]
-  /** Optional parameters with several nodes, which keep their values: `steps (nodes 3 KSampler, 11 KSampler)`. */
-  readonly unclear: readonly string[]
 }
 
 const SAMPLER = /sampler|guider/i
@@ -50,15 +48,14 @@ export function findSlots(whole: Workflow): FoundSlots {
   return {
     slots: Object.fromEntries(found.map(([name, each]) => [name, unique(each)])),
     problems: finder.problems,
-    unclear: finder.unclear,
   }
 }
 
 class Finder {
   readonly problems: string[] = []
-  readonly unclear: string[] = []
   readonly #workflow: Workflow
   readonly #ids: readonly string[]
+  /** The slots of nodes that have the name of a slot as their title, such as `prompt` or `reference 2`. */
   readonly #titled: Readonly<Record<string, readonly Slot[]>>
   readonly #samplers: readonly string[]
   /** The nodes with the text of each sampler, and of all. Without a sampler, each node with a text. */
@@ -68,7 +65,7 @@ class Finder {
   constructor(workflow: Workflow) {
     this.#workflow = workflow
     this.#ids = Object.keys(workflow)
-    this.#titled = titledSlots(workflow, this.problems)
+    this.#titled = this.#titledSlots()
     this.#samplers = this.#ids.filter((id) => SAMPLER.test(this.#classOf(id)))
     this.#encodersBySampler = this.#samplers.map((id) => this.#linked([id], PROMPT_LINK, 'prompt'))
     this.#encoders =
@@ -85,11 +82,11 @@ class Finder {
     )
     const scheduled = [...samplers, ...this.#linked(samplers, SCHEDULE_LINK, 'steps')]
     const guided = this.#slotsOf(this.#linked(samplers, PROMPT_LINK, 'guidance'), 'guidance')
-    const sized = this.#isTitled('width', 'height') ? [] : this.#sizeNodes()
+    const sized = this.#titled.width && this.#titled.height ? [] : this.#sizeNodes()
     const { prompt: _, ...titled } = this.#titled
     return {
       prompt: this.#prompt(),
-      negative_prompt: this.#alike('negative_prompt', [
+      negative_prompt: this.#alike([
         ...this.#slotsOf(this.#encoders, 'negative_prompt', NEGATIVE_TEXTS),
         ...this.#slotsOf(negative, 'negative_prompt'),
       ]),
@@ -97,11 +94,31 @@ class Finder {
       height: this.#slotsOf(sized, 'height'),
       frames: this.#slotsOf(this.#linked(samplers, SIZE_LINK, 'frames'), 'frames'),
       seed: this.#slotsOf(this.#ids, 'seed'),
-      steps: this.#alike('steps', this.#slotsOf(scheduled, 'steps')),
-      guidance: this.#alike('guidance', guided.length > 0 ? guided : this.#slotsOf(samplers, 'guidance')),
+      steps: this.#alike(this.#slotsOf(scheduled, 'steps')),
+      guidance: this.#alike(guided.length > 0 ? guided : this.#slotsOf(samplers, 'guidance')),
       references: this.#references(),
       ...titled,
     }
+  }
+
+  #titledSlots(): Readonly<Record<string, readonly Slot[]>> {
+    const slots: Record<string, Slot[]> = {}
+    const nodes = this.#ids.flatMap((node) => {
+      const words = `${this.#workflow[node]?._meta?.title ?? ''}`.trim().toLowerCase()
+      const [, title = '', number = '0'] = /^(.*?)(?: (\d+))?$/.exec(words.replaceAll(/[\s_-]+/g, ' ')) ?? []
+      const names = Object.hasOwn(TITLES, title) ? (TITLES[title] ?? []) : []
+      return names.map((name) => ({ node, name, number: Number(number) }))
+    })
+    for (const { node, name } of nodes.toSorted((one, other) => one.number - other.number)) {
+      const own = this.#slotsOf([node], name)
+      const found = own.length > 0 ? own : this.#slotsOf([node], name, VALUE_INPUTS).slice(0, 1)
+      if (found.length > 0) slots[name] = [...(slots[name] ?? []), ...found]
+      else if (INPUTS[name]?.type === 'string')
+        this.problems.push(
+          `has the title "${name}" on ${nodeText(this.#workflow, node)}, which has no such text`,
+        )
+    }
+    return slots
   }
 
   /** Each sampler must get the new prompt: a base model, and one that refines its picture. */
@@ -142,17 +159,13 @@ class Finder {
 
   #references(): readonly Slot[] {
     const images = this.#images()
-    if (this.#isTitled('references') || images.length === 0) return []
+    if (this.#titled.references || images.length === 0) return []
     return images.length === 1
       ? this.#slotsOf(images, 'references')
       : this.#missing('the reference image', images, [])
   }
 
   readonly #classOf = (id: string): string => this.#workflow[id]?.class_type ?? ''
-
-  #isTitled(...names: readonly string[]): boolean {
-    return names.every((name) => Object.hasOwn(this.#titled, name))
-  }
 
   #images(): readonly string[] {
     return this.#ids.filter((id) => /^LoadImage/.test(this.#classOf(id)))
@@ -174,11 +187,9 @@ class Finder {
     return new Set(slots.map((slot) => valueAt(this.#workflow, slot)))
   }
 
-  /** Several inputs with the same value get the same new one. */
-  #alike(name: string, slots: readonly Slot[]): readonly Slot[] {
-    if (this.#isTitled(name) || this.#valuesOf(slots).size <= 1) return slots
-    this.unclear.push(`${name} (nodes ${this.#namesOf([...new Set(slots.map(({ node }) => node))])})`)
-    return []
+  /** Several inputs with the same value get the same new one. With different values, they keep them. */
+  #alike(slots: readonly Slot[]): readonly Slot[] {
+    return this.#valuesOf(slots).size <= 1 ? slots : []
   }
 
   #namesOf(nodes: readonly string[]): string {
@@ -232,31 +243,6 @@ const TITLES: Readonly<Record<string, readonly string[]>> = {
   size: ['width', 'height'],
   negative: ['negative_prompt'],
   reference: ['references'],
-}
-
-/** The slots of nodes that have the name of a slot as their title, such as `prompt` or `reference 2`. */
-function titledSlots(workflow: Workflow, problems: string[]): Readonly<Record<string, readonly Slot[]>> {
-  const slots: Record<string, Slot[]> = {}
-  const nodes = Object.entries(workflow).flatMap(([node, { _meta: meta }]) => {
-    const words = `${meta?.title ?? ''}`
-      .trim()
-      .toLowerCase()
-      .replaceAll(/[\s_-]+/g, ' ')
-    const [, title = '', number = '0'] = /^(.*?)(?: (\d+))?$/.exec(words) ?? []
-    const names = Object.hasOwn(TITLES, title) ? (TITLES[title] ?? []) : []
-    return names.map((name) => ({ node, name, number: Number(number) }))
-  })
-  for (const { node, name } of nodes.toSorted((one, other) => one.number - other.number)) {
-    const { names = [], type = '' } = INPUTS[name] ?? {}
-    const literal = (inputs: readonly string[]): readonly Slot[] =>
-      inputs.flatMap((each) => literalSlot(workflow, { node, input: each }, type) ?? [])
-    const own = literal(names)
-    const found = own.length > 0 ? own : literal(VALUE_INPUTS).slice(0, 1)
-    if (found.length > 0) slots[name] = [...(slots[name] ?? []), ...found]
-    else if (type === 'string')
-      problems.push(`has the title "${name}" on ${nodeText(workflow, node)}, which has no such text`)
-  }
-  return slots
 }
 
 /** Several inputs may get their value from the same node. */

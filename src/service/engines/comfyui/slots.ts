@@ -104,7 +104,7 @@ function namedSlots(
 }
 
 function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
-  const { slots, problems, unclear } = findSlots(workflow)
+  const { slots, problems } = findSlots(workflow)
   if (problems.length > 0)
     settings.report(
       ['workflow'],
@@ -117,7 +117,7 @@ function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
   if (slots.negative_prompt) settings.offer('negative_prompt', NEGATIVE_PROMPT)
   if (Number.isInteger(steps)) settings.offer('steps', withDefault(STEPS, Number(steps)))
   if (typeof guidance === 'number') settings.offer('guidance', withDefault(GUIDANCE, guidance))
-  if (problems.length === 0) settings.note = foundText(slots, unclear)
+  if (problems.length === 0) settings.note = foundText(slots)
   return slots
 }
 
@@ -144,13 +144,12 @@ const withDefault = (schema: typeof STEPS | typeof GUIDANCE, own: number): Param
 })
 
 /** In the form of the map `slots` of a document. */
-function foundText(slots: Slots, unclear: readonly string[]): string {
+function foundText(slots: Slots): string {
   const entries = Object.entries(slots).map(([name, each]) => {
     const texts = each.map(slotText)
     return `${name}: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`
   })
-  const rest = unclear.length === 0 ? '' : `. Several nodes, so not a parameter: ${unclear.join('; ')}`
-  return `Slots found in the workflow: { ${entries.join(', ')} }${rest}`
+  return `Slots found in the workflow: { ${entries.join(', ')} }`
 }
 
 /** The size that the workflow itself has. */

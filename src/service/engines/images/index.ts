@@ -4,12 +4,11 @@
  */
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
-import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import { checkLength, nested, readSentParameters, withExtraArguments } from '../sent-parameters.js'
+import { checkLength, nested, withExtraArguments } from '../sent-parameters.js'
 import type { ReadEngine } from '../settings.js'
-import { readSizes, sizeText } from '../sizes.js'
-import { type Answer, createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
+import { sizeText } from '../sizes.js'
+import { type Answer, readServer, type Upstream, type UpstreamRequest } from '../upstream/index.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { checkDecodable, type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
@@ -18,16 +17,11 @@ import { errorTextOf, isUnreachable, missingResult, UpstreamError } from '../ups
 const FIXED_FIELDS = ['prompt', 'n', 'response_format', 'image', 'ref_images']
 
 export const readImages: ReadEngine = (settings, document) => {
-  const url = settings.url('url')
   const model = settings.text('model')
-  const key = settings.secret('key_env')
-  const sent = readSentParameters(settings, document, FIXED_FIELDS)
-  const sizes = readSizes(settings, document, sent.names)
-  sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
-  settings.checkKind(document, 'image')
+  const { sent, sizes, open } = readServer(settings, document, { kind: 'image', fixed: FIXED_FIELDS })
 
   return (parts) => {
-    const upstream = createUpstream({ url, key, hasCost: mayCost(document), parts })
+    const upstream = open(parts)
     const server: ImagesServer = { upstream, takesFormat: true, isSdcpp: undefined }
     return createOnceEngine(upstream, {
       endpoint: 'images',

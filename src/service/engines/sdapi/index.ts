@@ -2,12 +2,10 @@
  * Models behind the interface of AUTOMATIC1111's web UI (`/sdapi/v1`), which Forge, SD.Next, KoboldCpp and others
  * speak. It cannot cancel one run: its interrupt stops the run of any client, so this engine never sends it.
  */
-import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import { checkLength, nested, readSentParameters } from '../sent-parameters.js'
+import { checkLength, nested } from '../sent-parameters.js'
 import type { ReadEngine } from '../settings.js'
-import { readSizes } from '../sizes.js'
-import { createUpstream } from '../upstream/index.js'
+import { readServer } from '../upstream/index.js'
 import { createOnceEngine } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { checkDecodable, referencesOf } from '../upstream/request-body.js'
@@ -16,13 +14,8 @@ import { missingResult } from '../upstream/upstream-error.js'
 const FIXED_FIELDS = ['prompt', 'batch_size', 'n_iter', 'init_images']
 
 export const readSdapi: ReadEngine = (settings, document) => {
-  const url = settings.url('url')
   const model = settings.text('model')
-  const key = settings.secret('key_env')
-  const sent = readSentParameters(settings, document, FIXED_FIELDS)
-  const sizes = readSizes(settings, document, sent.names)
-  sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
-  settings.checkKind(document, 'image')
+  const { key, sent, sizes, open } = readServer(settings, document, { kind: 'image', fixed: FIXED_FIELDS })
 
   async function requestOf(job: RenderJob) {
     const references = await referencesOf(job)
@@ -45,8 +38,7 @@ export const readSdapi: ReadEngine = (settings, document) => {
   }
 
   return (parts) => {
-    const scheme = key?.includes(':') ? 'Basic' : 'Bearer'
-    const upstream = createUpstream({ url, key, scheme, hasCost: mayCost(document), parts })
+    const upstream = open(parts, { scheme: key?.includes(':') ? 'Basic' : 'Bearer' })
     return createOnceEngine(upstream, {
       endpoint: 'sdapi',
       clock: parts.clock,

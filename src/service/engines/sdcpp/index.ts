@@ -4,11 +4,9 @@
  */
 import type { ParameterSchema } from '../../../protocol/models.js'
 import { isObject } from '../../../protocol/parse.js'
-import { mayCost } from '../../../protocol/price.js'
-import { checkLength, nested, readSentParameters } from '../sent-parameters.js'
+import { checkLength, nested } from '../sent-parameters.js'
 import type { ReadEngine } from '../settings.js'
-import { readSizes } from '../sizes.js'
-import { type Answer, createUpstream, type Upstream } from '../upstream/index.js'
+import { type Answer, readServer, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { checkDecodable, referencesOf } from '../upstream/request-body.js'
@@ -33,19 +31,18 @@ const OFFERED: Readonly<Record<string, ParameterSchema>> = {
 }
 
 export const readSdcpp: ReadEngine = (settings, document) => {
-  const url = settings.url('url')
-  const key = settings.secret('key_env')
   for (const [name, schema] of Object.entries(OFFERED)) settings.offer(name, schema)
   const properties = { ...OFFERED, ...document.input.properties }
   const offered = { ...document, input: { ...document.input, properties } }
-  const sent = readSentParameters(settings, offered, [...FIXED_FIELDS, ...REFERENCE_FIELDS], FIELDS)
-  const sizes = readSizes(settings, document, sent.names)
   // The only field for the reference images, if the document names one.
   const field = settings.text('references')
   if (field !== undefined && !REFERENCE_FIELDS.includes(field))
     settings.report(['references'], `must be one of ${REFERENCE_FIELDS.join(', ')}`)
-  settings.checkKind(document, 'image')
-  sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
+  const { url, sent, sizes, open } = readServer(settings, offered, {
+    kind: 'image',
+    fixed: [...FIXED_FIELDS, ...REFERENCE_FIELDS],
+    standard: FIELDS,
+  })
 
   const createRequest: JobServer['createRequest'] = async (job) => {
     const references = await referencesOf(job, field === 'init_image' ? 1 : undefined)
@@ -70,8 +67,7 @@ export const readSdcpp: ReadEngine = (settings, document) => {
 
   return (parts) => {
     const base = new URL(url.href.replace(/\/(v1\/?)?$/, '/'))
-    const upstream = createUpstream({ url: base, key, hasCost: mayCost(document), parts })
-    return createJobEngine(createSdcppServer(upstream, createRequest), parts.clock)
+    return createJobEngine(createSdcppServer(open(parts, { url: base }), createRequest), parts.clock)
   }
 }
 

@@ -7,11 +7,15 @@
 import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
 import { BodyTooLarge, decodedBody, readText, receiveText } from '../../../host/response-body.js'
 import { type RetryDecision, retry, retryAfterMs, retryErrors, stepOf } from '../../../host/retry.js'
+import type { Kind, ModelDocument } from '../../../protocol/models.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
+import { mayCost } from '../../../protocol/price.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
 import { checkStructure } from '../../rules/create-request.js'
 import type { UpstreamJob } from '../engine.js'
-import type { ServerParts } from '../settings.js'
+import { readSentParameters } from '../sent-parameters.js'
+import type { EngineSettings, ServerParts } from '../settings.js'
+import { readSizes } from '../sizes.js'
 import { MAX_FILE_BYTES, saveFile } from './outputs.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import {
@@ -87,6 +91,37 @@ type Attempt =
       readonly retryAfter?: string | undefined
       readonly isFinal: boolean
     }
+
+/**
+ * Reads the settings of a server that gets the parameters of a run as fields of its request: address, key, `send` and `sizes`.
+ * `fixed`: fields that the engine sets itself. `standard`: fields of parameters that the document does not map. `others`:
+ * parameters that the engine sends in its own way.
+ */
+export function readServer(
+  settings: EngineSettings,
+  document: ModelDocument,
+  {
+    kind,
+    fixed,
+    standard,
+    others = [],
+  }: {
+    readonly kind: Kind
+    readonly fixed: readonly string[]
+    readonly standard?: Readonly<Record<string, string>>
+    readonly others?: readonly string[]
+  },
+) {
+  const url = settings.url('url')
+  const key = settings.secret('key_env')
+  const sent = readSentParameters(settings, document, fixed, standard)
+  const sizes = readSizes(settings, document, sent.names)
+  settings.checkKind(document, kind)
+  sent.checkRest(['prompt', 'image_urls', ...others, ...sizes.parameters])
+  const open = (parts: ServerParts, more: Partial<UpstreamOptions> = {}): Upstream =>
+    createUpstream({ url, key, hasCost: mayCost(document), parts, ...more })
+  return { url, key, sent, sizes, open }
+}
 
 export const createUpstream = (options: UpstreamOptions): Upstream => new Upstream(options)
 

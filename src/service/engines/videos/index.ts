@@ -4,12 +4,10 @@
  */
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
-import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import { readSentParameters } from '../sent-parameters.js'
 import type { ReadEngine } from '../settings.js'
-import { readSizes, sizeText } from '../sizes.js'
-import { type Answer, createUpstream, type Upstream } from '../upstream/index.js'
+import { sizeText } from '../sizes.js'
+import { type Answer, readServer, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { type FormField, referencesOf } from '../upstream/request-body.js'
@@ -19,15 +17,14 @@ const POLL_STEPS_MS = [2_000, 3_000, 5_000, 7_000, 10_000]
 const DEFAULT_FPS = 24
 
 export const readVideos: ReadEngine = (settings, document) => {
-  const url = settings.url('url')
-  const key = settings.secret('key_env')
   const model = settings.text('model')
-  const sent = readSentParameters(settings, document, ['prompt', 'input_reference'])
-  const sizes = readSizes(settings, document, sent.names)
+  const { sent, sizes, open } = readServer(settings, document, {
+    kind: 'video',
+    fixed: ['prompt', 'input_reference'],
+    others: ['duration'],
+  })
   const fps = settings.number('fps')
   const framesField = String(settings.map('send').duration ?? '')
-  settings.checkKind(document, 'video')
-  sent.checkRest(['prompt', 'image_urls', 'duration', ...sizes.parameters])
 
   function fieldsOf(input: RenderJob['input']): readonly FormField[] {
     const { prompt, duration } = input
@@ -49,10 +46,7 @@ export const readVideos: ReadEngine = (settings, document) => {
     )
   }
 
-  return (parts) => {
-    const upstream = createUpstream({ url, key, hasCost: mayCost(document), parts })
-    return createJobEngine(createVideosServer(upstream, fieldsOf), parts.clock)
-  }
+  return (parts) => createJobEngine(createVideosServer(open(parts), fieldsOf), parts.clock)
 }
 
 /** `fieldsOf`: the form of a request, without the reference. */

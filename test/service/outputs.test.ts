@@ -13,7 +13,6 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { fastify } from 'fastify'
 import { beforeAll, expect, test } from 'vitest'
-import type { HttpResponse } from '../../src/host/http.js'
 import { readText } from '../../src/host/response-body.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { addOutputRoutes } from '../../src/service/http/api-routes.js'
@@ -89,12 +88,7 @@ test.each<[name: string, headers: Record<string, string>, status: number, text: 
   if (status < 400) expect(answer.header('etag')).toBe(whole.header('etag'))
 })
 
-test.each([
-  {},
-  { range: 'bytes=2-3' },
-  { range: 'bytes=10-' },
-  { range: 'bytes=2-3', 'if-range': '"other"' },
-])(
+test.each([{}, { range: 'bytes=10-' }])(
   'a HEAD request gets the size of the whole file and ignores a range: %j',
   async (headers: Record<string, string>) => {
     const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers })
@@ -217,29 +211,25 @@ const fileOf = ({ dataFolder }: TestService, pathname: string): string =>
 
 const DESCRIPTORS = '/proc/self/fd'
 
-test.skipIf(!existsSync(DESCRIPTORS)).each([
-  [
-    'aborted after its first bytes',
-    async (response: HttpResponse, controller: AbortController) => {
-      const read = async () => {
-        for await (const _ of response.body) controller.abort(new Error('stop'))
-      }
-      await expect(read()).rejects.toThrow('stop')
-    },
-  ],
-])('the service closes the file of an output whose response is %s', async (_, leave) => {
-  // More than the buffers between the file and the reader hold.
-  const own = await createTestService({ engine: createInstantEngine({ bytes: Buffer.alloc(1_048_576) }) })
-  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
-  const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
-  const controller = new AbortController()
-  const output = new URL(run.output.urls[0])
-  const response = await own.fetch({ method: 'GET', url: output, headers: {}, signal: controller.signal })
-  const path = fileOf(own, output.pathname)
-  expect(openFiles()).toContain(path)
-  await leave(response, controller)
-  await until('the file is closed', () => !openFiles().includes(path))
-})
+test.skipIf(!existsSync(DESCRIPTORS))(
+  'the service closes the file of an output whose download is aborted',
+  async () => {
+    // More than the buffers between the file and the reader hold.
+    const own = await createTestService({ engine: createInstantEngine({ bytes: Buffer.alloc(1_048_576) }) })
+    const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
+    const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+    const controller = new AbortController()
+    const output = new URL(run.output.urls[0])
+    const response = await own.fetch({ method: 'GET', url: output, headers: {}, signal: controller.signal })
+    const path = fileOf(own, output.pathname)
+    expect(openFiles()).toContain(path)
+    const read = async () => {
+      for await (const _ of response.body) controller.abort(new Error('stop'))
+    }
+    await expect(read()).rejects.toThrow('stop')
+    await until('the file is closed', () => !openFiles().includes(path))
+  },
+)
 
 function openFiles(): readonly string[] {
   return readdirSync(DESCRIPTORS).flatMap((name) => {

@@ -41,15 +41,15 @@ export async function addPages(app: FastifyInstance, options: ConsoleOptions): P
     // Images first, as in the form.
     models: options.models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
   })
-  let outputsOrigin: Promise<string | undefined> | undefined
+  let outputsOrigin: string | undefined
   await addAssetRoutes(app, options.assets)
   await app.register(async (scope) => {
     scope.setErrorHandler((error, request, reply) => site.error(error, request, reply))
     await readVisitors(scope, sessions, options.publicUrl)
     scope.addHook('onSend', async (_request, reply) => {
       // Signing takes 2 ms, and every page needs the origin.
-      outputsOrigin ??= outputsOriginOf(files)
-      const policy = pagePolicy([options.publicUrl, await outputsOrigin])
+      outputsOrigin ??= await outputsOriginOf(files)
+      const policy = pagePolicy([options.publicUrl, outputsOrigin])
       // Not the policy of a stored file.
       if (!reply.hasHeader('content-security-policy')) reply.header('content-security-policy', policy)
       // Not `no-store`: Back must show a form as it was, with its hidden key.

@@ -13,8 +13,9 @@ async function createListening() {
   return { ...service, ...(await metrics.listen(FREE)), metrics }
 }
 
-test('the metrics port serves only /metrics, without a key', async () => {
-  const { url } = await createListening()
+test('the metrics port serves only /metrics, without a key, and the port of the service does not', async () => {
+  const service = await createListening()
+  const { url } = service
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/)
   const answer = await fetch(url)
   expect(answer.status).toBe(200)
@@ -29,10 +30,6 @@ test('the metrics port serves only /metrics, without a key', async () => {
     ])
   }
   expect((await fetch(url, { method: 'POST' })).status).toBe(404)
-})
-
-test('the port of the service does not serve metrics', async () => {
-  const service = await createListening()
   expect((await ask(service, 'GET', '/metrics')).status).toBe(404)
 })
 

@@ -21,8 +21,6 @@ import {
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
 import { claimRun, newRun as createNewRun, held, storedOutput } from '../../support/runs.js'
 
-const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const FAILURE = { code: 'render_failed', message: 'no' }
 const output = (token: string) => storedOutput({ token })
 
 async function openWithKey(url: string, credits: number, clock?: PostgresOptions['clock']) {
@@ -133,10 +131,6 @@ describePostgres('on PostgreSQL', () => {
     ['a status', (store, id) => store.findRun(id, 1)],
     ['a claim', (store) => claimRun(store, 'me')],
     ['a result', (store, id) => store.finishRun(held(id, 'me', 6), [output(id)])],
-    ['a failure', (store, id) => store.failRun(held(id, 'me', 6), FAILURE)],
-    ['a crash', (store, id) => store.recordCrash(held(id, 'me', 6), GIVEN_UP)],
-    ['a renewal', (store, id) => store.renewRuns('me', [id])],
-    ['a check', (store) => store.checkWritable()],
     ['the ledger', (store) => store.verify()],
   ]
   test.each(OPERATIONS)('%s survives connections that the server ends', async (_name, operation) => {

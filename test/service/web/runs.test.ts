@@ -1,7 +1,7 @@
 /** The pages of the runs, as a browser without a script gets them, and their live parts. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { createLocalFiles } from '../../../src/service/files/local-files.js'
+import { createManualClock } from '../../support/clock.js'
 import {
   BOAT,
   createBrowser,
@@ -17,7 +17,8 @@ import {
 } from '../../support/console.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { dial, isWhole } from '../../support/line.js'
-import { ask, ended } from '../../support/service.js'
+import { ended } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const rows = (body: string): readonly string[] =>
   [...body.matchAll(/<(?:tr|li) id="(run_\w+)"/g)].map(([, id = '']) => id)
@@ -202,16 +203,10 @@ describe('one run', () => {
     const service = await createConsoleService({ rendering: true, engine, retainMs: 3_600_000 })
     const browser = await signInByLink(service)
     const id = await createInConsole(browser)
-    const { output } = await ended(service, id)
-    const [secret = '', name = ''] = new URL(output.urls[0]).pathname.split('.').slice(1).join('.').split('/')
-    const file = join(service.dataFolder, 'files', id, secret, name)
-    expect(existsSync(file)).toBe(true)
+    await ended(service, id)
     await service.clock.advance(3 * 3_600_000)
-    expect(existsSync(file)).toBe(false)
     expect(wordsOf(await browser.get(`/runs/${id}`))).toContain('The files of this run were deleted.')
     expect(wordsOf(await browser.get('/runs'))).toContain('files deleted')
-    expect((await load(service, new URL(output.urls[0]).pathname)).status).toBe(410)
-    expect((await ask(service, 'GET', `/api/v1/runs/${id}`)).body.status).toBe('succeeded')
   })
 
   test('that failed says why, in red; markup and 100,000 characters stay text', async () => {
@@ -253,6 +248,22 @@ test('a page has a strict policy, is not stored by proxies, and is compressed if
   expect([asset.status, asset.header('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable'])
   expect((await load(service, '/assets/htmx.js?v=2')).header('cache-control')).toBe('no-cache')
   expect((await load(service, '/assets/none.js')).status).toBe(404)
+})
+
+test('a page shows pictures from a bucket, as soon as URLs of it can be signed', async () => {
+  const folder = temporaryFolder()
+  let canSign = false
+  const signedUrl = async () => {
+    if (!canSign) throw new Error('no credentials')
+    return 'https://bucket.example/signed'
+  }
+  const clock = createManualClock()
+  const storage = { files: { ...createLocalFiles(folder, clock), signedUrl } }
+  const browser = await signInByLink(await createConsoleService({ storage, clock }))
+  const policy = async () => (await browser.get('/runs')).header('content-security-policy')
+  expect(await policy()).not.toContain('bucket.example')
+  canSign = true
+  expect(await policy()).toContain('http://127.0.0.1:7878 https://bucket.example;')
 })
 
 test('no attribute of a page needs inline script, inline style or eval', async () => {

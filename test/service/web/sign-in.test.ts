@@ -299,12 +299,6 @@ describe('the cookie', () => {
     ['loopback', { host: LOOPBACK, origin: `http://${LOOPBACK}` }, STRICT],
     ['a TLS proxy that says so', { host: 'x', origin: PUBLIC, ...forwarded('https') }, SECURE],
     [
-      'a TLS proxy with its own host',
-      { host: LOOPBACK, origin: PUBLIC },
-      SECURE,
-      { publicUrl: `${PUBLIC}/prefix` },
-    ],
-    [
       'a proxy that is not trusted',
       { host: 'runs.example', origin: PUBLIC, ...forwarded('https') },
       'foreign_origin',

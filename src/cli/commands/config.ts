@@ -5,10 +5,10 @@ import { EXIT, usageError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
-import { readJsonArgument } from '../flags/json-argument.js'
+import { readJsonArgument } from '../flags/values.js'
 import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingOf, withValue } from '../settings/config-file.js'
-import { modelsByKind } from '../settings/required-settings.js'
+import { modelsByKind } from '../settings/settings.js'
 import { CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {

@@ -20,8 +20,8 @@ import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
-import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
-import { LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
+import { modelFor, wrongKind } from '../settings/settings.js'
+import { LOCAL_ADDRESS, modelSetting } from '../settings/table.js'
 import { plural, wrapWords } from '../terminal/format.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
@@ -159,7 +159,7 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
   const model = await modelFor(ctx, kind)
   if (model === undefined) {
     if (!hasService) return ok(`${kind}: ${LOCAL_MODELS[kind]} with --local`)
-    const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+    const { environment, key } = modelSetting(kind)
     return warning(
       `${kind}: not set`,
       `Set ${environment} or run \`rushes config set ${key} <provider/name>\`; or add --model to each \`rushes run ${kind}\`.`,

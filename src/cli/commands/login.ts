@@ -16,8 +16,8 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { emptyStdin, variable } from '../process/io.js'
 import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
-import { MODEL_SETTINGS, missingError, NO_BASE_URL } from '../settings/required-settings.js'
-import { KEY_VARIABLES, SETTINGS } from '../settings/table.js'
+import { missingError, NO_BASE_URL } from '../settings/settings.js'
+import { KEY_VARIABLES, modelSetting, SETTINGS } from '../settings/table.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   command.option('--no-verify', 'Store the key without checking it at the service')
@@ -151,7 +151,7 @@ function newModels(profile: RawProfile, offered: ServiceModels, origin: string):
   const before = storedKeyOf(profile)
   const isOther = before !== undefined && before.origin !== origin
   return KINDS.flatMap((kind): readonly ModelSetting[] => {
-    const { key } = SETTINGS[MODEL_SETTINGS[kind]]
+    const { key } = modelSetting(kind)
     const set = settingOf(profile, key)
     const model = offered[kind]
     return model === undefined || model === set || (set !== undefined && !isOther) ? [] : [[key, model]]

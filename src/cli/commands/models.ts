@@ -22,7 +22,7 @@ import {
 } from '../models/known-models.js'
 import { openPrices, type Prices } from '../models/prices.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
-import { modelsByKind } from '../settings/required-settings.js'
+import { modelsByKind } from '../settings/settings.js'
 import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
 import { printTable } from '../terminal/table.js'

@@ -26,7 +26,7 @@ import { labelsOf, wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
 import type { CreateRunsOptions } from '../runs/carry-out.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
-import { modelFor, wrongKind } from '../settings/required-settings.js'
+import { modelFor, wrongKind } from '../settings/settings.js'
 import { plural } from '../terminal/format.js'
 
 /** Values of the flags, not checked yet. */

@@ -12,7 +12,7 @@ import type { CreateFlags } from '../flags/model-flags.js'
 import { labelsOf } from '../flags/values.js'
 import { revisit } from '../runs/carry-out.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
-import { modelFor } from '../settings/required-settings.js'
+import { modelFor } from '../settings/settings.js'
 import { type Answer, answerWith, leftJson, runsAnswer } from './answers.js'
 import { type Call, type Job, type McpSession, otherArguments } from './session.js'
 

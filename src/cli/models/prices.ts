@@ -3,6 +3,7 @@
  * service charges nothing, and the provider of a model charges the `cost` of its document.
  */
 import type { RunEstimate } from '../../journal/index.js'
+import { addTo } from '../../protocol/lists.js'
 import {
   isModelName,
   KINDS,
@@ -116,20 +117,23 @@ export class Prices {
 
   /** Sums the estimates of runs. `count`: of each of them. */
   sum(runs: Iterable<PricedRun>, count = 1): CostEstimate {
-    const byModel = new Map<string | undefined, (number | undefined)[]>()
+    const all: (number | undefined)[] = []
+    const byModel = new Map<string, (number | undefined)[]>()
     for (const run of runs) {
       const millionths = this.estimate(run)?.millionths
-      const ofModel = byModel.get(run.model) ?? []
-      for (let each = 0; each < count; each++) ofModel.push(millionths)
-      byModel.set(run.model, ofModel)
+      for (let each = 0; each < count; each++) {
+        all.push(millionths)
+        if (run.model !== undefined) addTo(byModel, run.model, millionths)
+      }
     }
-    const sum = (estimates: (number | undefined)[]) => ({ runs: estimates.length, ...sumOf(estimates) })
+    const sum = (estimates: readonly (number | undefined)[]) => ({
+      runs: estimates.length,
+      ...sumOf(estimates),
+    })
     return {
-      ...sum([...byModel.values()].flat()),
+      ...sum(all),
       currency: this.currency,
-      byModel: new Map(
-        [...byModel].flatMap(([model, each]) => (model === undefined ? [] : [[model, sum(each)] as const])),
-      ),
+      byModel: new Map([...byModel].map(([model, each]) => [model, sum(each)])),
     }
   }
 }
@@ -148,12 +152,14 @@ export function readPrices(
   if (!isObject(prices)) problems.push('prices must be an object by name of the model')
   return new Map(
     Object.entries(isObject(prices) ? prices : {}).map(([name, value]) => {
+      if (!isModelName(name)) {
+        problems.push(`"${shortened(printable(name), 80)}" is not a model name (provider/name)`)
+        return [name, undefined]
+      }
       const before = problems.length
       const problem = (path: readonly (string | number)[], message: string) =>
         void problems.push(printable(`prices.${[name, ...path.slice(1)].join('.')} ${message}`))
-      const price = isModelName(name) ? readPrice(value, schemaOf(name), problem) : undefined
-      if (!isModelName(name))
-        problems.push(`"${shortened(printable(name), 80)}" is not a model name (provider/name)`)
+      const price = readPrice(value, schemaOf(name), problem)
       for (const key of isObject(value) ? Object.keys(value) : [])
         if (!PRICE_KEYS.includes(key))
           problem(['price', key], `is not a key of a price: ${PRICE_KEYS.join(', ')}`)
@@ -169,12 +175,13 @@ export function priceProblems(
   models: Readonly<Partial<Record<Kind, string>>>,
 ): readonly string[] {
   const problems: string[] = []
-  const kindOf = (name: string) => KINDS.find((kind) => models[kind] === name)
-  readPrices(prices, (name) => (known.find(name) ?? builtIn(kindOf(name)))?.input, problems)
+  const builtIn = (name: string) => {
+    const kind = KINDS.find((each) => models[each] === name)
+    return kind && builtInDocument(kind)
+  }
+  readPrices(prices, (name) => (known.find(name) ?? builtIn(name))?.input, problems)
   return problems
 }
-
-const builtIn = (kind: Kind | undefined) => kind && builtInDocument(kind)
 
 /** ` in USD`, for messages about prices that only the config can have; empty for credits. */
 export const inCurrency = (currency: string): string => (currency === CREDITS ? '' : ` in ${currency}`)

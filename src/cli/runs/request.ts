@@ -17,9 +17,10 @@ import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'
 import { flagsOf, type ParameterValue } from '../flags/model-flags.js'
+import { readJsonArgument } from '../flags/values.js'
 import { builtInDocument } from '../models/known-models.js'
 import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
-import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
+import { type Missing, missingModel, modelFor, wrongKind } from '../settings/settings.js'
 import type { FileOf } from './media-sources.js'
 
 export interface RequestOptions {
@@ -153,7 +154,6 @@ const INPUT_HINT = `Use --input '{"prompt": "a red fox"}', --input @file.json or
 /** Rejects with `usage` for JSON that cannot be sent exactly as written. */
 async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
   if (text === undefined) return {}
-  const { readJsonArgument } = await import('../flags/json-argument.js')
   return readJsonArgument(ctx, text, { name: '--input', hint: INPUT_HINT })
 }
 

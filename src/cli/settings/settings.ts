@@ -1,15 +1,16 @@
 /**
- * The settings of one command: profile, service URL, key. They are read once, when the command first needs them, so that
- * `--help` reads no file.
+ * The settings of one command: profile, service URL, key, models. They are read once, when the command first needs them, so
+ * that `--help` reads no file. One error reports all that are missing.
  */
 import { parseBaseUrl } from '../../client/service-access.js'
-import { type RushesError, usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { didYouMean } from '../../protocol/text.js'
 import { variable } from '../process/io.js'
 import type { Terminal } from '../terminal/output.js'
 import { type ConfigFile, type RawProfile, settingOf, storedKeyOf } from './config-file.js'
 import type { Globals } from './globals.js'
-import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from './required-settings.js'
-import { isOn, KEY_VARIABLES, LOCAL_ADDRESS, readSetting, SETTINGS, type SettingName } from './table.js'
+import { isOn, KEY_VARIABLES, LOCAL_ADDRESS, modelSetting, readSetting, SETTINGS, type SettingName } from './table.js'
 
 export interface Settings {
   /** The flags of the line. `local` is also true because of RUSHES_LOCAL or the setting. */
@@ -48,8 +49,13 @@ export function openSettings(
     throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
   const profileName = flags.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
   const profile = once((): RawProfile => {
-    if (!createsProfile) checkProfile(profileName, config.profiles())
-    return config.read(profileName)
+    const known = config.profiles()
+    if (createsProfile || known.includes(profileName)) return config.read(profileName)
+    throw usageError(
+      `The config file has no profile "${profileName}".${didYouMean(profileName, known)}`,
+      `Profiles: ${known.join(', ')}. Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> ` +
+        `--profile <name>\`.`,
+    )
   })
   const setting: Settings['setting'] = (name, flag) => readSetting(name, { flag, env, profile })
   const globals = { ...flags, local: isLocal() }
@@ -124,4 +130,74 @@ export function once<Result>(make: () => Result): () => Result {
     made ??= make()
     return made
   }
+}
+
+/** A setting that a command needs and that is not set. */
+export interface Missing {
+  readonly code: 'no_base_url' | 'no_api_key' | 'usage'
+  readonly text: string
+  readonly hint: string
+}
+
+export const NO_BASE_URL: Missing = {
+  code: 'no_base_url',
+  text: 'service URL',
+  hint:
+    'Set the service URL with --base-url <url>, RUSHES_BASE_URL or `rushes config set baseUrl <url>`. ' +
+    'To try rushes without a service, or for local runs, add --local.',
+}
+
+const noKey = (baseUrl?: string): Missing => ({
+  code: 'no_api_key',
+  text: baseUrl === undefined ? 'API key' : `API key for ${new URL(baseUrl).origin}`,
+  hint: 'Set the key with `rushes login`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
+})
+
+/** Creates one error for all missing settings, so that the user can fix them together. */
+export function missingError(missing: readonly Missing[]): RushesError {
+  const code = missing.find((each) => each.code !== 'no_api_key')?.code ?? 'no_api_key'
+  return new RushesError(code, `Not set: ${missing.map(({ text }) => text).join(', ')}.`, {
+    hint: missing.map(({ hint }) => hint).join('\n  '),
+  })
+}
+
+interface ModelSource extends Pick<Settings, 'globals' | 'setting'> {
+  models(): Promise<{ defaultOf(kind: Kind): ModelDocument | undefined }>
+}
+
+/**
+ * Returns the model of a kind: with `--local`, the default model of the local service. Undefined when no setting has a
+ * model.
+ */
+export const modelFor = async (
+  { globals, setting, models }: ModelSource,
+  kind: Kind,
+): Promise<string | undefined> =>
+  globals.local ? (await models()).defaultOf(kind)?.name : setting(`${kind}Model`)
+
+/** Returns the models of the kinds that have one. */
+export async function modelsByKind(source: ModelSource): Promise<Readonly<Partial<Record<Kind, string>>>> {
+  const models: Partial<Record<Kind, string>> = {}
+  for (const kind of KINDS) {
+    const model = await modelFor(source, kind)
+    if (model !== undefined) models[kind] = model
+  }
+  return models
+}
+
+/** Creates the entry for a missing model. `hintOf` receives the setting's environment variable and config key. */
+export function missingModel(kind: Kind, hintOf: (environment: string, key: string) => string): Missing {
+  const { environment, key } = modelSetting(kind)
+  return { code: 'usage', text: `${kind} model`, hint: hintOf(environment, key) }
+}
+
+/** Creates the error for a model of another kind. `isTyped`: whether it is on the line, and not from a setting. */
+export function wrongKind({ name, kind }: ModelDocument, wanted: Kind, isTyped: boolean): RushesError {
+  if (isTyped)
+    return usageError(`${name} is a model of kind ${kind}.`, `Use \`rushes run ${kind} --model ${name}\`.`)
+  const { environment, key } = modelSetting(wanted)
+  return usageError(
+    `The ${wanted} model is set to ${name}, which is a model of kind ${kind}.`,
+    `Change ${environment} or run \`rushes config set ${key} <provider/name>\`, or add --model <provider/name>.`,
+  )
 }

@@ -6,7 +6,7 @@
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
-import { isModelName } from '../../protocol/models.js'
+import { isModelName, type Kind } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
 import { didYouMean, isQuoted } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
@@ -166,6 +166,9 @@ export const SETTINGS = {
 } as const satisfies Record<string, SettingRow>
 
 export type SettingName = keyof typeof SETTINGS
+
+/** The setting with the model of a kind, for command lines without a model. */
+export const modelSetting = (kind: Kind) => SETTINGS[`${kind}Model` as const]
 
 /** Address of the local service in the journal. Its real URL has another port in every process. */
 export const LOCAL_ADDRESS = 'local'

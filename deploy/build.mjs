@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
 /** Modules of one chunk: a chunk takes as long to load as 20 KB of code, and each `run` line needs all of these. */
-const SETTINGS = /src[\\/]cli[\\/]settings[\\/](config-file|folders|required-settings)\.ts$/
+const SETTINGS = /src[\\/]cli[\\/]settings[\\/](config-file|folders|settings)\.ts$/
 
 /** Written last, and replaced with the folder as a whole. */
 const STAMP = 'inputs.sha256'

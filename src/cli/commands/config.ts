@@ -1,6 +1,5 @@
 /** `rushes config`: reads and changes the settings of a profile, except the API key. */
 import type { Command } from 'commander'
-import { parseBaseUrl } from '../../client/service-access.js'
 import { EXIT, usageError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
@@ -8,7 +7,7 @@ import type { CommandEnvironment, CommandNeeds, Context } from '../context/conte
 import { readJsonArgument } from '../flags/values.js'
 import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingOf, withValue } from '../settings/config-file.js'
-import { modelsByKind } from '../settings/settings.js'
+import { modelsByKind, serviceUrlOf } from '../settings/settings.js'
 import { CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
@@ -71,7 +70,7 @@ async function set(ctx: Context, _flags: object, key = '', value = ''): Promise<
   check?.(value, key)
   let kept: unknown = stored?.(value) ?? value
   if (key === SETTINGS.baseUrl.key)
-    kept = parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' })
+    kept = serviceUrlOf(value, ctx.env)
   else if (key === PRICES) kept = await readPrices(ctx, value)
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, kept))
   return EXIT.ok

@@ -3,11 +3,9 @@
  * it.
  */
 import { randomBytes } from 'node:crypto'
-import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
-import { parseApiKey, parseBaseUrl } from '../../client/service-access.js'
+import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { raceAbort } from '../../host/abort.js'
 import { readFirstLine } from '../../host/first-line.js'
 import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
@@ -16,8 +14,9 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { emptyStdin, variable } from '../process/io.js'
 import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
-import { missingError, NO_BASE_URL } from '../settings/settings.js'
-import { KEY_VARIABLES, modelSetting, SETTINGS } from '../settings/table.js'
+import { missingError, NO_BASE_URL, serviceUrlOf } from '../settings/settings.js'
+import { keyVariableIn, modelSetting, SETTINGS } from '../settings/table.js'
+import { askLine } from '../terminal/confirm.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   command.option('--no-verify', 'Store the key without checking it at the service')
@@ -52,7 +51,7 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   if (globals.baseUrl === undefined && variable(env, 'RUSHES_BASE_URL') !== undefined)
     out.note('The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.')
   // They come before the stored key.
-  const key = KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
+  const key = keyVariableIn(env)
   if (key !== undefined) out.note(`${key} is set: commands use that API key instead.`)
   if (models.length > 0)
     out.note(`Set the service's models: ${models.map(([name, model]) => `${name}=${model}`).join(', ')}.`)
@@ -60,25 +59,14 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
 }
 
 /** Throws `no_base_url` without a terminal. */
-async function askAddress({ stdin: openStdin, stderr, interrupts, env, out }: Context): Promise<string> {
-  const stdin = openStdin()
-  if (stdin.isTTY !== true || stderr.isTTY !== true || out.mode.json)
+async function askAddress(ctx: Context): Promise<string> {
+  const text = await askLine(ctx, 'Service URL:')
+  if (text === undefined)
     throw missingError([NO_BASE_URL]).with({
       hint: 'Give the URL of the service: `rushes login --base-url <url>`.',
     })
-  stderr.write('Service URL: ')
-  const lines = createInterface({ input: stdin, terminal: false })
-  try {
-    const line = new Promise<string>((resolve) => {
-      lines.once('line', resolve)
-      lines.once('close', () => resolve(''))
-    })
-    const text = (await raceAbort(line, interrupts.first)).trim()
-    SETTINGS.baseUrl.check(text, 'Service URL')
-    return parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
-  } finally {
-    lines.close()
-  }
+  SETTINGS.baseUrl.check(text, 'Service URL')
+  return serviceUrlOf(text, ctx.env)
 }
 
 async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin: string): Promise<string> {
@@ -170,7 +158,7 @@ async function logoutCommand(ctx: Context): Promise<number> {
     `Removed the API key for ${stored.origin} from this machine. It still works at the service: ` +
       `to revoke it, disable it in the account's settings (API keys).`,
   )
-  const key = KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
+  const key = keyVariableIn(env)
   if (key !== undefined) out.note(`Commands still use the key of ${key}, which is set.`)
   return EXIT.ok
 }

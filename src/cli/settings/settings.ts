@@ -6,11 +6,11 @@ import { parseBaseUrl } from '../../client/service-access.js'
 import { RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean } from '../../protocol/text.js'
-import { variable } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import type { Terminal } from '../terminal/output.js'
 import { type ConfigFile, type RawProfile, settingOf, storedKeyOf } from './config-file.js'
 import type { Globals } from './globals.js'
-import { isOn, KEY_VARIABLES, LOCAL_ADDRESS, modelSetting, readSetting, SETTINGS, type SettingName } from './table.js'
+import { isOn, keyVariableIn, LOCAL_ADDRESS, modelSetting, readSetting, SETTINGS, type SettingName } from './table.js'
 
 export interface Settings {
   /** The flags of the line. `local` is also true because of RUSHES_LOCAL or the setting. */
@@ -72,7 +72,7 @@ export function openSettings(
 
   const findBaseUrl = once((): string | undefined => {
     const text = setting('baseUrl', globals.baseUrl)
-    return text && parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+    return text && serviceUrlOf(text, env)
   })
   // Its source may be a pipe, or a command that asks the user.
   const findApiKey = once(async (): Promise<string | undefined> => {
@@ -107,13 +107,17 @@ export function openSettings(
       if (address !== undefined)
         return missingError((await findApiKey()) === undefined ? [...missing, noKey(address)] : missing)
       const hasKey =
-        KEY_VARIABLES.some((name) => variable(env, name) !== undefined) ||
+        keyVariableIn(env) !== undefined ||
         storedKeyOf(profile()) !== undefined ||
         setting('apiKeyCommand') !== undefined
       return missingError([NO_BASE_URL, ...missing, ...(hasKey ? [] : [noKey()])])
     },
   }
 }
+
+/** Throws `usage`, and `insecure_url` for plain http that is not loopback. */
+export const serviceUrlOf = (text: string, env: Env): string =>
+  parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
 
 function readOr<Value>(fallback: Value, read: () => Value): Value {
   try {

@@ -19,6 +19,10 @@ import { type RawProfile, settingOf } from './config-file.js'
  */
 export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
+/** The first variable that is set. */
+export const keyVariableIn = (env: Env): string | undefined =>
+  KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
+
 interface SettingRow {
   readonly about: string
   readonly environment?: string

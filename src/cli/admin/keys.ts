@@ -103,7 +103,7 @@ async function change(
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${outcome}.`)
 }
 
-const FLAG_NAMES = {
+const FLAG_NAMES: Readonly<Record<string, string>> = {
   spend_limit: '--spend-limit',
   quota: '--quota',
   allowed_ips: '--allow-ip',
@@ -113,18 +113,18 @@ const FLAG_NAMES = {
 
 /** The terms that the flags change. The value `none` removes a limit. */
 function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
-  const orNone = (name: keyof typeof FLAG_NAMES, text: string | undefined) => {
+  const limits = {
+    spend_limit: flags.spendLimit,
+    quota: flags.quota,
+    allowed_ips: flags.allowIp?.join(' '),
+    rate: flags.rate,
+    expires_at: flags.expires,
+  }
+  const texts: Record<string, string | undefined> = { name: flags.name }
+  for (const [name, text] of Object.entries(limits)) {
     // A variable of a script that is not set must not remove a limit.
     if (text !== undefined && /^[\s,]*$/.test(text)) throw usageError(`${FLAG_NAMES[name]} has no value.`)
-    return { [name]: text === 'none' ? '' : text }
-  }
-  const texts = {
-    name: flags.name,
-    ...orNone('spend_limit', flags.spendLimit),
-    ...orNone('quota', flags.quota),
-    ...orNone('allowed_ips', flags.allowIp?.join(' ')),
-    ...orNone('rate', flags.rate),
-    ...orNone('expires_at', flags.expires),
+    texts[name] = text === 'none' ? '' : text
   }
   return readKeyTerms(texts, clock.now(), FLAG_NAMES)
 }

@@ -69,8 +69,7 @@ async function set(ctx: Context, _flags: object, key = '', value = ''): Promise<
     )
   check?.(value, key)
   let kept: unknown = stored?.(value) ?? value
-  if (key === SETTINGS.baseUrl.key)
-    kept = serviceUrlOf(value, ctx.env)
+  if (key === SETTINGS.baseUrl.key) kept = serviceUrlOf(value, ctx.env)
   else if (key === PRICES) kept = await readPrices(ctx, value)
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, kept))
   return EXIT.ok

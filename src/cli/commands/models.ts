@@ -69,18 +69,10 @@ export async function modelsCommand(
   const { out } = ctx
   const models = await ctx.models()
   await askForModels(ctx, models, refresh)
-  if (name === undefined) {
-    await printModels(out, await shownModels(ctx, models), await openPrices(ctx))
-    return EXIT.ok
-  }
   const kind = KINDS.find((each) => each === name)
-  const document = kind === undefined ? await findModel(ctx, models, name) : builtInDocument(kind)
-  const prices = kind === undefined ? await openPrices(ctx) : undefined
-  if (!out.mode.json) await printParameters(out, name, document, prices)
-  else {
-    const json = kind === undefined ? prices && pricedJson(document, prices) : schemaOfKind(kind)
-    out.json(json, out.stdoutIsTerminal ? 2 : undefined)
-  }
+  if (name === undefined) await printModels(out, await shownModels(ctx, models), await openPrices(ctx))
+  else if (kind !== undefined) await printModel(out, kind, builtInDocument(kind))
+  else await printModel(out, name, await findModel(ctx, models, name), await openPrices(ctx))
   return EXIT.ok
 }
 
@@ -112,17 +104,12 @@ async function shownModels(ctx: Context, models: KnownModels): Promise<readonly 
     ),
   )
   return [
-    ...known.map(({ document, source }) => ({
-      document,
-      source,
-      isDefault: set[document.kind] === document.name,
-    })),
+    ...known,
     ...builtIn.map((kind) => ({
       document: builtInDocument(kind, set[kind] ?? kind),
       source: 'built-in' as const,
-      isDefault: set[kind] !== undefined,
     })),
-  ]
+  ].map((each) => ({ ...each, isDefault: set[each.document.kind] === each.document.name }))
 }
 
 /** Throws `usage` for a model that is not known. */
@@ -256,12 +243,16 @@ async function printModels(out: Output, models: readonly ShownModel[], prices: P
 }
 
 /** Rows of parameters, and one of the price. `title`: the model or kind, in the first column. `prices`: not for a kind. */
-async function printParameters(
+async function printModel(
   out: Output,
   title: string,
   document: ModelDocument,
   prices?: Prices,
 ): Promise<void> {
+  if (out.mode.json) {
+    const json = prices ? pricedJson(document, prices) : schemaOfKind(document.kind)
+    return out.json(json, out.stdoutIsTerminal ? 2 : undefined)
+  }
   const { input } = document
   const price = prices?.find(document)?.price
   const flags = flagsOf(input)

@@ -10,7 +10,15 @@ import { type Env, variable } from '../process/io.js'
 import type { Terminal } from '../terminal/output.js'
 import { type ConfigFile, type RawProfile, settingOf, storedKeyOf } from './config-file.js'
 import type { Globals } from './globals.js'
-import { isOn, keyVariableIn, LOCAL_ADDRESS, modelSetting, readSetting, SETTINGS, type SettingName } from './table.js'
+import {
+  isOn,
+  keyVariableIn,
+  LOCAL_ADDRESS,
+  modelSetting,
+  readSetting,
+  SETTINGS,
+  type SettingName,
+} from './table.js'
 
 export interface Settings {
   /** The flags of the line. `local` is also true because of RUSHES_LOCAL or the setting. */

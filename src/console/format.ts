@@ -32,13 +32,6 @@ const full = new Intl.DateTimeFormat('en', {
 })
 export const fullTime = (ms: number): string => `${full.format(ms)} UTC`
 
-/** `0.4 s`, `12 s`, `2 min 5 s` */
-export function duration(ms: number): string {
-  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`
-  const seconds = Math.round(ms / 1_000)
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
-}
-
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 /** `Aspect ratio` for `aspect_ratio`, `Image` for `image_urls`. */
 export const labelOf = (name: string): string =>

@@ -4,9 +4,9 @@ import { writeJson } from '../protocol/json.js'
 import { isSentImage, mediaTypeOf } from '../protocol/media.js'
 import { mediaParameters, mediaSources } from '../protocol/media-parameters.js'
 import type { ModelDocument } from '../protocol/models.js'
-import { formatBytes } from '../protocol/units.js'
+import { formatBytes, formatSeconds } from '../protocol/units.js'
 import { commandsOf } from './commands.js'
-import { capitalized, credits, cut, duration, labelOf, linkTo, plural, unitOf } from './format.js'
+import { capitalized, credits, cut, labelOf, linkTo, plural, unitOf } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
 import {
@@ -269,7 +269,7 @@ function Details({ run, input, prompt, crashes, document }: RunView) {
             name={capitalized(run.status)}
             ms={run.finishedAtMs}
             status={run.status}
-            about={run.startedAtMs && `${duration(run.finishedAtMs - run.startedAtMs)} rendering`}
+            about={run.startedAtMs && `${formatSeconds(run.finishedAtMs - run.startedAtMs)} rendering`}
           />
         )}
       </ol>

@@ -102,25 +102,22 @@ export type ProblemCode = keyof typeof PROBLEMS
 export const problemOf = (code: string | undefined): Problem | undefined =>
   code !== undefined && Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as ProblemCode] : undefined
 
-/**
- * Returns exit code and hint by HTTP status, for an error response without a known code. The interface defines no code
- * for a banned account, only the status 403.
- */
+/** For an error response without a known code. The interface defines no code for a banned account, only the status 403. */
+const BY_STATUS: Readonly<Record<number, ProblemExit>> = {
+  401: { exit: EXIT.key, hint: 'Check the API key.' },
+  402: PROBLEMS.insufficient_balance,
+  403: {
+    exit: EXIT.account,
+    hint:
+      'The account or the key is not allowed to do this, or the account is banned. ' +
+      "Check the account's settings, or ask support.",
+  },
+  429: PROBLEMS.RATE_LIMITED,
+}
+
+/** Returns exit code and hint of an error response without a known code. */
 export function problemByStatus(status: number): ProblemExit {
-  if (status === 401) return { exit: EXIT.key, hint: 'Check the API key.' }
-  if (status === 402) return { exit: EXIT.account, hint: PROBLEMS.insufficient_balance.hint }
-  if (status === 403)
-    return {
-      exit: EXIT.account,
-      hint:
-        'The account or the key is not allowed to do this, or the account is banned. ' +
-        "Check the account's settings, or ask support.",
-    }
-  if (status === 429) return { exit: EXIT.rateLimited, hint: PROBLEMS.RATE_LIMITED.hint }
   if (status >= 500)
     return { exit: EXIT.serviceBroken, hint: 'The service has an internal problem. Try again later.' }
-  return {
-    exit: EXIT.refused,
-    hint: 'Check the service URL and the request.',
-  }
+  return BY_STATUS[status] ?? { exit: EXIT.refused, hint: 'Check the service URL and the request.' }
 }

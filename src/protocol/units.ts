@@ -48,3 +48,7 @@ export function formatDuration(ms: number): string {
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`
   return `${Math.floor(seconds / 3_600)} h ${two(Math.floor((seconds % 3_600) / 60))} min`
 }
+
+/** For example `1.4 s`, `12 s`, `2 min 05 s`. */
+export const formatSeconds = (ms: number): string =>
+  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)

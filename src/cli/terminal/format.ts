@@ -2,15 +2,10 @@
 
 import { withProgress } from '../../protocol/run-state.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { formatDuration } from '../../protocol/units.js'
 
 /** For example `1 run`, `2 runs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
-
-/** For example `1.4 s`, `12 s`, `2 min 05 s`. */
-export const formatSeconds = (ms: number): string =>
-  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
 
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400_000, 'd'],

@@ -134,6 +134,13 @@ describe('folders', () => {
     expect(reasonUnwritable(join(folder, 'not/yet'))).toBeUndefined()
     expect(readdirSync(folder)).toEqual([])
   })
+
+  it.skipIf(process.platform !== 'linux')(
+    'are unwritable where root may write, but no file can be created',
+    () => {
+      expect(reasonUnwritable('/proc/self/none/below')).toBe('/proc/self: no file can be created there')
+    },
+  )
 })
 
 describe('the folders', () => {

@@ -619,6 +619,14 @@ describe('a connection', () => {
     await exchange(network, get(served.url, { fresh }))
     expect(served.connections()).toBe(connections)
   })
+
+  it('of a poll is not used for a create', async () => {
+    const served = await serve((_, response) => response.end('ok'))
+    const network = newNetwork()
+    await exchange(network, get(served.url))
+    await exchange(network, post(served.url))
+    expect(served.connections()).toBe(2)
+  })
 })
 
 interface Proxy {

@@ -149,6 +149,7 @@ describe('a document', () => {
       { ...image, input: { hd: { type: 'boolean' } }, price: { run: 1, factors: { hd: { yes: 2 } } } },
       'price.factors.hd.yes: "yes" is not one of true, false',
     ],
+    [property({ type: 'integer', enum: [] }), notValues('integer')],
     [property({ type: 'integer', enum: [1, 1.5] }), notValues('integer')],
     [
       property({ type: 'integer', minimum: 50, maximum: 1 }),

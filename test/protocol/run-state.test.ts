@@ -130,6 +130,7 @@ describe('a run', () => {
     ['error.code', { error: { code: 'dark' } }, 'dark'],
     ['error', { error: 'too dark' }, 'too dark'],
     ['message', { message: 'too dark' }, 'too dark'],
+    ['failure_reason', { failure_reason: 'too dark' }, 'too dark'],
     ['no text', { error: 5, message: ' ' }, undefined],
   ])('that failed is explained by %s, and has no URLs', (_, more, failure) => {
     expect(runOf({ status: 'failed', output: { urls }, ...more })).toMatchObject({ failure, urls: [] })

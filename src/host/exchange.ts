@@ -96,15 +96,7 @@ export const exchange = (
       onResponseStart(_, status, headers) {
         if (isOver || status < MIN_FINAL_STATUS) return
         silence.restart()
-        resolve({
-          status,
-          header(name) {
-            const value = headers[name.toLowerCase()]
-            return Array.isArray(value) ? value.join(', ') : value
-          },
-          body: chunks(),
-          discard: () => void received.destroy(),
-        })
+        resolve({ status, header: headerIn(headers), body: chunks(), discard: () => void received.destroy() })
       },
       onResponseData(_, chunk) {
         // undici emits an empty chunk when its parser resumes.
@@ -132,6 +124,13 @@ export const exchange = (
 
 /** Responses with a lower status (1xx) come before the final response. */
 const MIN_FINAL_STATUS = 200
+
+const headerIn =
+  (headers: Readonly<Record<string, string | string[] | undefined>>): HttpResponse['header'] =>
+  (name) => {
+    const value = headers[name.toLowerCase()]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
 
 const optionsOf = (
   { url, method, headers, body, stream }: ServerRequest,

@@ -51,4 +51,4 @@ export function formatDuration(ms: number): string {
 
 /** For example `1.4 s`, `12 s`, `2 min 05 s`. */
 export const formatSeconds = (ms: number): string =>
-  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
+  ms < 9_950 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(Math.max(ms, 10_000))

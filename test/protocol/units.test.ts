@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseDuration } from '../../src/protocol/units.js'
+import { formatSeconds, parseDuration } from '../../src/protocol/units.js'
 
 describe('a duration', () => {
   it.each([
@@ -29,3 +29,10 @@ describe('a duration', () => {
     ),
   )
 })
+
+it.each([
+  [449, '0.4 s'],
+  [9_960, '10 s'],
+  [125_000, '2 min 05 s'],
+  [3_725_000, '1 h 02 min'],
+])('%i ms are %s', (ms, text) => expect(formatSeconds(ms)).toBe(text))

@@ -2,8 +2,7 @@
 // overlays are opaque pictures that do not move, so a picture and each frame of a film are put together in the same way.
 import type { Sharp } from 'sharp'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
-import { writeOutput } from './files.js'
-import { pixels } from './open-picture.js'
+import { pixels, writeOutput } from './files.js'
 import { drawCaption, drawCard, drawReferences, lineOf, type Overlay } from './overlays.js'
 import { composeScene, settingFor } from './scene.js'
 import { type Area, centred, imageSize, type Size } from './size.js'

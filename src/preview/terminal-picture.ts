@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { openPicture, pixels } from './open-picture.js'
+import { openPicture, pixels } from './files.js'
 import type { Size } from './size.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */

@@ -2,8 +2,7 @@
 // have too many pixels or are corrupt.
 import { readFile } from 'node:fs/promises'
 import type { Engine, RenderedFile, RenderJob } from '../service/engines/engine.js'
-import { writeOutput } from './files.js'
-import { openPicture } from './open-picture.js'
+import { openPicture, writeOutput } from './files.js'
 
 /** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
 const SIDE = 384

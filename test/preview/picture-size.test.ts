@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { pictureSizeOf } from '../../src/preview/open-picture.js'
+import { pictureSizeOf } from '../../src/preview/files.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const create = () => sharp({ create: { width: 40, height: 30, channels: 3, background: 'teal' } })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { EXIT } from '../../src/errors.js'
 import { PROBLEMS, problemByStatus, problemOf } from '../../src/protocol/problems.js'
 
 describe('the table of codes', () => {
@@ -34,20 +33,6 @@ describe('the table of codes', () => {
 
   it.each(['', 'toString', '__proto__', 'rate_limited', undefined])('does not know %j', (code) => {
     expect(problemOf(code)).toBeUndefined()
-  })
-
-  it.each([
-    [400, EXIT.refused],
-    [401, EXIT.key],
-    [402, EXIT.account],
-    [403, EXIT.account],
-    [404, EXIT.refused],
-    [413, EXIT.refused],
-    [429, EXIT.rateLimited],
-    [500, EXIT.serviceBroken],
-    [599, EXIT.serviceBroken],
-  ])('gives a %i without a code the exit code %i, and a hint', (status, exit) => {
-    expect(problemByStatus(status)).toMatchObject({ exit, hint: expect.stringMatching(/\.$/) })
   })
 
   it('a 403 without a code may be a banned account', () => {

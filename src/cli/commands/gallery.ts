@@ -20,7 +20,7 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/file-system.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
-import { pictureSizeOf } from '../../preview/open-picture.js'
+import { pictureSizeOf } from '../../preview/files.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'

@@ -83,7 +83,7 @@ async function writeSidecar(
     new RushesError('download_failed', `${file.path} is complete, but its sidecar ${what}`, options)
   const obstacle = (await isOurs(path, file, run)) ? undefined : obstacleAt(path, overwrite)
   if (obstacle !== undefined) throw failed(`was not written: ${obstacle.message}`, { hint: obstacle.hint })
-  const { pictureSizeOf } = await import('../../preview/open-picture.js')
+  const { pictureSizeOf } = await import('../../preview/files.js')
   const size = file.content_type.startsWith('image/') ? await pictureSizeOf(file.path) : undefined
   try {
     await writeAtomically(path, `${writeJson(sidecarJson(file, run, address, size), { indent: 2 })}\n`)

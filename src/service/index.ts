@@ -215,20 +215,10 @@ function createApi(
     onCharged: options.metrics?.countCredits,
   })
   const bodyMemory = new BodyMemory(BODIES_IN_FLIGHT * bodyLimitBytes)
-  const api = {
-    endpoints,
-    baseUrl,
-    renderStateOf: (id: string) => worker.renderStateOf(id),
-    bodyMemory,
-    models,
-    files,
-    findOutput: store.findOutput,
-  }
+  const api = { endpoints, worker, store, files, models, baseUrl, bodyMemory }
   const console = assets && {
     ...api,
     assets,
-    store,
-    storage,
     clock,
     publicUrl,
     onError,

@@ -111,7 +111,15 @@ async function serveOutputs(signedUrl?: FileStore['signedUrl']) {
       find: async () => ({ bytes: 10, modifiedAtMs: 0, read: async () => Readable.from(TEN) }),
       signedUrl,
     },
-    findOutput: async (token, name) => ({ token, name, contentType: 'video/mp4', bytes: 10, sha256: 'abc' }),
+    store: {
+      findOutput: async (token, name) => ({
+        token,
+        name,
+        contentType: 'video/mp4',
+        bytes: 10,
+        sha256: 'abc',
+      }),
+    },
   })
   return app
 }

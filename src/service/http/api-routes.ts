@@ -9,15 +9,10 @@ import type { FileReader } from '../files/contract.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
-import {
-  OUTPUTS_PATH,
-  outputKey,
-  type RenderState,
-  runObject,
-  type StoredOutput,
-  type StoredRun,
-} from '../store/run.js'
+import type { Store } from '../store/index.js'
+import { OUTPUTS_PATH, outputKey, runObject, type StoredRun } from '../store/run.js'
 import type { Log } from '../worker/log.js'
+import type { Worker } from '../worker/worker.js'
 import { type BaseUrl, clientAddress } from './connections.js'
 import type { CreatedRun, Endpoints } from './endpoints.js'
 import { type BodyMemory, bodyOf, readBodies } from './request-body.js'
@@ -25,7 +20,7 @@ import { sendStoredFile } from './stored-file.js'
 
 interface OutputRoutes {
   readonly files: FileReader
-  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
+  readonly store: Pick<Store, 'findOutput'>
 }
 
 export interface ApiRoutes extends OutputRoutes {
@@ -33,12 +28,12 @@ export interface ApiRoutes extends OutputRoutes {
   readonly bodyMemory: BodyMemory
   readonly models: readonly ModelDocument[]
   readonly baseUrl: BaseUrl
-  /** Returns the progress of a run that this process renders, if it reports any. */
-  renderStateOf(id: string): RenderState | undefined
+  /** It knows the progress of the runs that this process renders. */
+  readonly worker: Pick<Worker, 'renderStateOf'>
 }
 
 export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Promise<void> {
-  const { endpoints, bodyMemory, baseUrl, renderStateOf } = routes
+  const { endpoints, bodyMemory, baseUrl, worker } = routes
   app.decorateRequest('caller')
 
   readBodies(app, bodyMemory)
@@ -54,7 +49,7 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
 
   function runSeenBy(reply: FastifyReply, run: StoredRun) {
     reply.header('cache-control', 'no-store')
-    return runObject(run, baseUrl(reply.request), renderStateOf(run.id))
+    return runObject(run, baseUrl(reply.request), worker.renderStateOf(run.id))
   }
 
   app.post(RUNS_PATH, async (request, reply) => {
@@ -112,15 +107,12 @@ export const logCreate = (log: Log, { run, isRepeated }: CreatedRun, by: object)
  * up in the database, whose names identify the file: no path is built from a URL. With `?download`, a browser saves the
  * file; a value names the saved file.
  */
-export async function addOutputRoutes(
-  app: FastifyInstance,
-  { files, findOutput }: OutputRoutes,
-): Promise<void> {
+export async function addOutputRoutes(app: FastifyInstance, { files, store }: OutputRoutes): Promise<void> {
   app.route<{ Params: { token: string; name: string }; Querystring: { download?: unknown } }>({
     method: ['GET', 'HEAD'],
     url: `${OUTPUTS_PATH}/:token/:name`,
     async handler(request, reply) {
-      const output = await findOutput(request.params.token, request.params.name)
+      const output = await store.findOutput(request.params.token, request.params.name)
       if (output === undefined) throw new Refusal('not_found')
       const { download } = request.query
       const file = { ...output, key: outputKey(output), name: savedName(output.name, download) }

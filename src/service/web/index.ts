@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import { KINDS } from '../../protocol/models.js'
 import type { Engine } from '../engines/engine.js'
-import type { Storage } from '../files/contract.js'
+import type { FileStore } from '../files/contract.js'
 import { readBodies } from '../http/request-body.js'
 import { createPasswords, type Passwords } from '../rules/credentials.js'
 import type { RateLimiter } from '../rules/rate.js'
@@ -29,13 +29,11 @@ interface ConsoleOptions extends Omit<SiteOptions, 'sessions' | 'makeThumbnail'>
 }
 
 export async function addPages(app: FastifyInstance, options: ConsoleOptions): Promise<void> {
-  const { storage, thumbnailEngine: engine, passwords = createPasswords(), ...shared } = options
-  const { store, clock, rateLimiter, onError } = options
-  const { files } = storage
+  const { thumbnailEngine: engine, passwords = createPasswords(), ...shared } = options
+  const { store, files, clock, rateLimiter, onError } = options
   const sessions = new Sessions({ store, clock, passwords, rateLimiter, onError })
   const site = new Site({
     ...shared,
-    storage,
     sessions,
     makeThumbnail: engine && createThumbnails({ clock, files, engine, onError }),
     // Images first, as in the form.
@@ -95,7 +93,7 @@ function pagePolicy(urls: readonly (string | undefined)[]): string {
 }
 
 /** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
-async function outputsOriginOf({ signedUrl }: Storage['files']): Promise<string | undefined> {
+async function outputsOriginOf({ signedUrl }: FileStore): Promise<string | undefined> {
   const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
   // Without credentials, no output can be read, so the page does not need the origin.
   const url = await signedUrl?.('origin', request).catch(() => undefined)

@@ -1,7 +1,7 @@
 /** The pages of the API keys. */
 import { hash, randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { KeyFormPage, KeysPage, type KeyValues } from '../../console/keys-page.js'
+import { KeyFormPage, type KeyFormView, KeysPage, type KeyValues } from '../../console/keys-page.js'
 import { cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { readKeyTerms } from '../rules/key-terms.js'
 import { formatRate } from '../rules/rate.js'
@@ -35,8 +35,8 @@ export function addKeyRoutes(app: FastifyInstance, site: Site): void {
     '/keys',
     (form, request, reply) => createKey(site, form, request, reply),
     (problem, form, request, reply) => {
-      const sent = { id: undefined, values: valuesOf(form), formKey: fieldOf(form, 'form_key') }
-      return sendForm(site, request, reply, sent, problem)
+      const formKey = fieldOf(form, 'form_key')
+      return sendForm(site, request, reply, { id: undefined, values: valuesOf(form), formKey, problem })
     },
   )
   site.post(
@@ -50,7 +50,7 @@ export function addKeyRoutes(app: FastifyInstance, site: Site): void {
     },
     async (problem, form, request, reply) => {
       const { id } = await find(request)
-      return await sendForm(site, request, reply, { id, values: valuesOf(form), formKey: '' }, problem)
+      return await sendForm(site, request, reply, { id, values: valuesOf(form), formKey: '', problem })
     },
   )
   for (const act of ['disable', 'enable'] as const)
@@ -84,22 +84,13 @@ async function sendKeys(
   })
 }
 
-interface KeyForm {
-  /** Undefined for a new key. */
-  readonly id: number | undefined
-  readonly values: KeyValues
-  readonly formKey: string
-}
-
 async function sendForm(
   site: Site,
   request: FastifyRequest,
   reply: FastifyReply,
-  form: KeyForm,
-  problem?: string,
+  form: Omit<KeyFormView, 'frame'>,
 ): Promise<FastifyReply> {
-  const frame = await site.frame(request)
-  return site.page(reply, KeyFormPage, { frame, ...form, problem })
+  return site.page(reply, KeyFormPage, { frame: await site.frame(request), ...form })
 }
 
 async function createKey(

@@ -21,16 +21,9 @@ import { fieldOf, type Site } from './site.js'
 type Files = Readonly<Record<string, readonly string[]>>
 
 /** A form, as it was sent. */
-interface ReadForm {
-  readonly model: ModelDocument
-  readonly values: Values
-  readonly count: number
-  readonly formKey: string
-  /** Paths of outputs and files of earlier runs. */
-  readonly references: Files
+interface ReadForm extends Omit<NewRunView, 'frame' | 'models' | 'price'> {
   /** Chosen files, as data: URLs. A form that is drawn again has lost them. */
   readonly uploads: Files
-  /** By parameter; '' for the whole form. */
   readonly problems: Record<string, string>
 }
 
@@ -198,11 +191,11 @@ async function sourcesOf(
 }
 
 async function sourceOf(site: Site, request: FastifyRequest, path: string): Promise<string> {
-  const { storage, baseUrl } = site.options
+  const { files, baseUrl } = site.options
   if (path.startsWith(`${OUTPUTS_PATH}/`)) return `${baseUrl(request)}${path}`
   const [, id = '', position] = /^\/runs\/([^/]+)\/references\/(\d+)$/.exec(path) ?? []
   const { key, contentType } = await findReference(site, site.account(request), id, Number(position))
-  const file = await storage.files.find(key)
+  const file = await files.find(key)
   if (file === undefined) throw new Refusal('gone')
   return dataUrl(await buffer(await file.read()), contentType)
 }

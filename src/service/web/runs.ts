@@ -119,14 +119,14 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
 
 /** Pictures of runs: thumbnails, and the images that were sent with a run. */
 export function addPictureRoutes(app: FastifyInstance, site: Site): void {
-  const { store, storage, makeThumbnail } = site.options
+  const { store, files, makeThumbnail } = site.options
 
   app.get<{ Params: { id: string; position: string } }>(
     '/runs/:id/references/:position',
     async (request, reply) => {
       const { id, position } = request.params
       const file = await findReference(site, site.account(request), id, Number(position))
-      return sendStoredFile(request, reply, storage.files, file)
+      return sendStoredFile(request, reply, files, file)
     },
   )
 
@@ -166,7 +166,7 @@ export const keyChoices = ({ options: { store } }: Site, accountId: number): Pro
   store.listAccountKeys({ accountId, limit: 100 })
 
 function shownRun({ options }: Site, run: ListedRun): ShownRun {
-  const state = run.status === 'processing' ? options.renderStateOf(run.id) : undefined
+  const state = run.status === 'processing' ? options.worker.renderStateOf(run.id) : undefined
   const document = findDocument(options.models, run.model)
   const [first] = run.outputs
   const prompt = run.prompt ?? ''

@@ -7,7 +7,7 @@ import { type Frame, renderPage, renderPart } from '../../console/layout.js'
 import { MessagePage } from '../../console/sign-in-page.js'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import type { Storage } from '../files/contract.js'
+import type { FileStore } from '../files/contract.js'
 import type { ApiRoutes } from '../http/api-routes.js'
 import { clientAddress } from '../http/connections.js'
 import { refusalOf, sendRefusal } from '../http/error-responses.js'
@@ -23,7 +23,7 @@ import type { MakeThumbnail } from './thumbnails.js'
 
 export interface SiteOptions extends ApiRoutes {
   readonly store: Store
-  readonly storage: Pick<Storage, 'files'>
+  readonly files: FileStore
   readonly sessions: Sessions
   /** Undefined: the list of runs shows full-size pictures. */
   readonly makeThumbnail: MakeThumbnail | undefined

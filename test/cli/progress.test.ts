@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
-import { type Board, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
+import { type Board, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import type { Fetch } from '../../src/host/http.js'
 import { createCliService, scripted } from '../support/cli.js'
@@ -11,7 +11,6 @@ const board: Board = {
   runs: 1,
   ended: 0,
   activity: undefined,
-  live: new Map(),
   amounts: new Map(),
 }
 
@@ -68,30 +67,6 @@ describe('a service that does not answer about a run', () => {
   })
 })
 
-describe('many runs on a terminal', () => {
-  const live = new Map(Array.from({ length: 20 }, (_, at) => [`run_${at}`, 'processing'] as const))
-
-  it.each([
-    [24, 8, '  and 12 more\n'],
-    [14, 5, '  and 15 more\n'],
-    [4, 0, '  and 20 more\n'],
-    [undefined, 8, '  and 12 more\n'],
-  ])('have a line each, on a screen of %s rows %i of them', (rows, shown, more) => {
-    const text = rowsText({ live, runs: 20 }, { columns: 80, rows })
-    expect(text.endsWith(more)).toBe(true)
-    expect(text.split('\n')).toHaveLength(shown + 2)
-  })
-
-  it('fit the width, and a single run has none', () => {
-    const wide = new Map([['x'.repeat(200), 'a\u001b[31m']])
-    expect(rowsText({ live: wide, runs: 2 }, { columns: 40, rows: 24 })).toMatch(/^ {2}x{28}… {2}a\[31m\n$/)
-    for (const columns of [5, 8, 12, 40])
-      for (const row of rowsText({ live: wide, runs: 2 }, { columns, rows: 24 }).trimEnd().split('\n'))
-        expect(columnsOf(row)).toBeLessThan(columns)
-    expect(rowsText({ live, runs: 1 }, { columns: 80, rows: 24 })).toBe('')
-  })
-})
-
 describe('the line beside the spinner', () => {
   const one: Board = {
     ...board,
@@ -135,8 +110,5 @@ describe('the line beside the spinner', () => {
         const { text, time } = spinnerText(given, 3_000_000, columns)
         expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
       }
-    expect(
-      columnsOf(rowsText({ live: wide.statuses, runs: 2 }, { columns: 40, rows: 24 }).trimEnd()),
-    ).toBeLessThan(40)
   })
 })

@@ -116,21 +116,11 @@ function isEarlierPage(path: string): boolean {
   }
 }
 
-interface CollectedRuns {
-  /** Runs with at least one file on the disk, newest first. */
-  readonly runs: readonly GalleryRun[]
-  /** Number of runs whose files were all moved, changed or deleted, and of those that were never downloaded. */
-  readonly missing: number
-  readonly notDownloaded: number
-}
-
-/** `folder`: of the page. */
-async function collectRuns(
-  ctx: Context,
-  journal: Journal,
-  { limit, ...filter }: ListFilter,
-  folder: string,
-): Promise<CollectedRuns> {
+/**
+ * Returns the runs with at least one file on the disk, newest first, and the numbers of the others: those whose files were all
+ * moved, changed or deleted, and those that were never downloaded. `folder`: of the page.
+ */
+async function collectRuns(ctx: Context, journal: Journal, { limit, ...filter }: ListFilter, folder: string) {
   const findFiles = createFileFinder(ctx, journal)
   const runs: GalleryRun[] = []
   let missing = 0

@@ -58,10 +58,10 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   return EXIT.ok
 }
 
-/** Throws `no_base_url` without a terminal. */
+/** Throws `no_base_url` without a terminal, and without an answer. */
 async function askAddress(ctx: Context): Promise<string> {
   const text = await askLine(ctx, 'Service URL:')
-  if (text === undefined)
+  if (!text)
     throw missingError([NO_BASE_URL]).with({
       hint: 'Give the URL of the service: `rushes login --base-url <url>`.',
     })

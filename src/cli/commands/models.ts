@@ -126,7 +126,7 @@ async function findModel(ctx: Context, models: KnownModels, name: string): Promi
   throw usageError(
     models.isInvalid(name)
       ? `The model file of ${name} is not valid.`
-      : `Unknown model "${shortened(printable(name), 200)}".${didYouMean(name, names)} ` +
+      : `Unknown model "${shortened(name, 200)}".${didYouMean(name, names)} ` +
           `Use ${orList(KINDS)}, or a name from \`rushes models\`.`,
     'For another published model, use `rushes run model <provider/name> --input <json>`, ' +
       'or add its model file with `rushes models add <file>`.',
@@ -182,7 +182,7 @@ async function removeCommand(ctx: Context, _flags: object, name: string): Promis
     const added = [...listAdded(configFolder).values()]
     const names = added.flatMap((document) => (typeof document === 'object' ? [document.name] : []))
     throw usageError(
-      `${shortened(printable(name), 200)} is not an added model.${didYouMean(name, names)}`,
+      `${shortened(name, 200)} is not an added model.${didYouMean(name, names)}`,
       names.length === 0 ? 'Add one with `rushes models add <file>`.' : `Added models: ${names.join(', ')}.`,
     )
   }

@@ -100,7 +100,7 @@ async function readFrom(ctx: Context, address: ModelAddress, from: string): Prom
   const published = readPublished(value, address)
   if (published !== undefined) return published
   throw usageError(
-    `${shortened(printable(from), 200)} has no schema of a model: it has no OpenAPI document with an input.`,
+    `${shortened(from, 200)} has no schema of a model: it has no OpenAPI document with an input.`,
     'Use the OpenAPI document of fal or of a Cog server, or the model object of the API of Replicate or OpenRouter.',
   )
 }
@@ -112,7 +112,7 @@ function readJsonFile(path: string): unknown {
   })
   const json = text === undefined ? undefined : parseJson(text)
   if (json?.ok) return json.value
-  throw usageError(`${shortened(printable(path), 200)} ${problem}.`)
+  throw usageError(`${shortened(path, 200)} ${problem}.`)
 }
 
 /** The document that is written for a model. */
@@ -212,7 +212,7 @@ export function parseAddress(word: string): ModelAddress {
   const [, id] = /^openrouter:([\w.-]+\/[\w.-]+(?::[\w.-]+)?)$/.exec(word) ?? []
   if (id !== undefined) return { provider: 'openrouter', model: id, version: undefined }
   throw usageError(
-    `"${shortened(printable(word), 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
+    `"${shortened(word, 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
     EXAMPLES,
   )
 }
@@ -249,7 +249,7 @@ async function getJson(ctx: Context, url: URL): Promise<unknown> {
   const json = parseJson(text)
   if (status === 200 && json.ok) return json.value
   const reason = status === 200 ? 'the response is not JSON' : (parseErrorBody(text).message ?? '')
-  const words = shortened(printable(key === undefined ? reason : reason.replaceAll(key, '[key]')), 200)
+  const words = shortened(key === undefined ? reason : reason.replaceAll(key, '[key]'), 200)
   const message = `${url.origin} answered ${status}${words === '' ? '' : `: ${words}`}`.replace(/\.?$/, '.')
   if (status === 401 || status === 403) {
     const hint = provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`

@@ -274,14 +274,11 @@ export function findKept(models: KeptList['models'], name: string): FoundDocumen
   }
 }
 
-interface CheckedList {
-  readonly models: KeptList['models']
-  /** One sentence about all documents that are not valid; undefined if all are. */
-  readonly warning: string | undefined
-}
-
-/** Checks the documents of a service. A document that is not valid does not affect the others. */
-export function checkList(entries: readonly unknown[]): CheckedList {
+/**
+ * Checks the documents of a service. One that is not valid does not affect the others; `warning`: one sentence about all of
+ * them.
+ */
+export function checkList(entries: readonly unknown[]) {
   const models: Record<string, string | null> = {}
   const invalid: string[] = []
   for (const [index, entry] of entries.entries()) {

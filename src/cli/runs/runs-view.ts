@@ -5,7 +5,7 @@
  */
 import { every } from '../../host/clock.js'
 import type { Journal } from '../../journal/index.js'
-import { progressOf, withProgress } from '../../protocol/run-state.js'
+import { progressOf } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'
@@ -33,7 +33,6 @@ export class RunsView {
     const board: Board = {
       runs,
       statuses: new Map(),
-      live: new Map(),
       amounts: new Map(),
       detail: '',
       ended: 0,
@@ -66,7 +65,6 @@ export class RunsView {
         if (event.result.is === 'running' && event.result.why !== 'not finished')
           this.#left.push(event.run.id)
         if (event.result.is === 'created') break
-        this.#board.live.delete(labelOf(event.run))
         this.#board.ended++
     }
   }
@@ -84,9 +82,8 @@ export class RunsView {
     board.activity = undefined
     if (this.#failures >= MIN_FAILURES) this.#ctx.out.note('The service answers again.')
     this.#failures = 0
-    const [label, detail] = [labelOf(run), progressOf(state)]
-    if (board.runs === 1) board.detail = detail
-    board.live.set(label, withProgress(state.status, detail))
+    if (board.runs === 1) board.detail = progressOf(state)
+    const label = labelOf(run)
     if (board.statuses.get(label) === state.status) return
     board.statuses.set(label, state.status)
     this.#drawing.changed(`${label}: ${state.status}`)
@@ -152,7 +149,7 @@ async function drawSpinner(
   { clock, out, stderr, rateLimitedForMs }: Context,
   board: Board,
 ): Promise<Drawing> {
-  const [{ default: ora }, { rowsText, spinnerText }] = await Promise.all([
+  const [{ default: ora }, { spinnerText }] = await Promise.all([
     import('ora'),
     import('../terminal/spinner.js'),
   ])
@@ -171,7 +168,7 @@ async function drawSpinner(
     // ora calls this first for each frame, so it also sets the text to fit the current width.
     prefixText() {
       spinner.text = currentText().text
-      return rowsText(board, stderr)
+      return ''
     },
     suffixText: () => out.style.err.dim(currentText().time),
   })

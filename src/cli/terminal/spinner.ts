@@ -1,8 +1,8 @@
-/** The text of the spinner: a line for the command, and above it one line for each run when there are several. Pure. */
+/** The line beside the spinner. Pure. */
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes, formatDuration } from '../../protocol/units.js'
 import { statusText } from './format.js'
-import { columnsOf, cutToColumns } from './text-width.js'
+import { cutToColumns } from './text-width.js'
 
 export interface TransferProgress {
   readonly receivedBytes: number
@@ -15,8 +15,6 @@ export interface Board {
   readonly runs: number
   /** Status of each run by its id, in the order in which the first statuses arrived. */
   readonly statuses: Map<string, string>
-  /** The runs that have not ended, with their status and how far they are. */
-  readonly live: Map<string, string>
   readonly amounts: Map<string, TransferProgress>
   /** How far the only run is, for example `40 %`. Empty if unknown, or with several runs. */
   detail: string
@@ -25,41 +23,9 @@ export interface Board {
   activity: string | undefined
 }
 
-/** Maximum number of runs with a line. Further runs are shown as a count. */
-const MAX_ROWS = 8
 /** Columns for the spinner, two spaces and one free column: some terminals wrap when the last column is filled. */
 const SPINNER_COLUMNS = 4
 const DEFAULT_COLUMNS = 80
-
-export interface Screen {
-  readonly columns?: number | undefined
-  readonly rows?: number | undefined
-}
-
-/**
- * Returns a line for each run when there are several, with a final line end. The lines take at most half of the screen,
- * because lines that have scrolled away cannot be redrawn.
- */
-export function rowsText(
-  { live, runs }: Pick<Board, 'live' | 'runs'>,
-  { columns = DEFAULT_COLUMNS, rows = 24 }: Screen,
-): string {
-  if (runs === 1) return ''
-  const shown = [...live].slice(0, Math.min(MAX_ROWS, Math.max(0, Math.floor(rows / 2) - 2)))
-  const hidden = live.size - shown.length
-  const width = Math.max(1, columns - SPINNER_COLUMNS)
-  return [
-    ...shown.map(([run, status]) => `  ${rowText(printable(run), printable(status), width)}\n`),
-    ...(hidden > 0 ? [`  and ${hidden} more\n`] : []),
-  ].join('')
-}
-
-/** Formats the line of a run. A long name is shortened before the status. */
-function rowText(run: string, status: string, width: number): string {
-  const end = cutToColumns(status, Math.max(1, Math.floor(width / 2)))
-  const left = width - columnsOf(end) - 2
-  return left < 1 ? cutToColumns(status, width) : `${cutToColumns(run, left)}  ${end}`
-}
 
 /**
  * Returns one line that fits the terminal, with the most important part first. A wrapped line would leave parts on the

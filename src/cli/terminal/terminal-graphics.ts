@@ -1,7 +1,6 @@
 /** How a terminal draws pictures: the protocol that the environment names, and the size of a picture. Pure. */
 import type { PictureRequest, Protocol } from '../../preview/terminal-picture.js'
 import { type Env, variable } from '../process/io.js'
-import type { Screen } from './spinner.js'
 
 /** Values of the setting `show` that choose the protocol themselves. */
 const CHOSEN: Readonly<Record<string, Protocol>> = { kitty: 'kitty', iterm2: 'iterm2', blocks: 'half blocks' }
@@ -28,6 +27,11 @@ const isMultiplexed = (env: Env): boolean =>
 
 /** Name of the terminal. ssh passes on LC_TERMINAL, which iTerm2 sets. TERM_PROGRAM is that of the terminal itself. */
 const programOf = (env: Env): string => variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
+
+interface Screen {
+  readonly columns?: number | undefined
+  readonly rows?: number | undefined
+}
 
 /** Assumed size of a character: a small one, so that the picture is not too large. */
 const [CELL_WIDTH, CELL_HEIGHT] = [8, 16]

@@ -54,8 +54,6 @@ const documents = [STILL, CINEMA, UPSCALE]
 const URL = 'https://a.example/1.png'
 
 const yaml = (rows: readonly object[]) => rows.map((row) => `- ${JSON.stringify(row)}`).join('\n')
-const lines = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).join('\n')
-const json = (rows: readonly object[]) => `[\n${rows.map((row) => JSON.stringify(row)).join(',\n')}\n]`
 function csv(rows: readonly Readonly<Record<string, unknown>>[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const cell = (value: unknown) => (value === undefined ? '' : [value].flat().join(' '))
@@ -66,8 +64,6 @@ function csv(rows: readonly Readonly<Record<string, unknown>>[]): string {
 
 const FORMATS = [
   ['m.yaml', yaml],
-  ['m.json', json],
-  ['m.jsonl', lines],
   ['m.csv', csv],
 ] as const
 
@@ -119,8 +115,6 @@ describe('three models in one manifest', () => {
   ]
   it.each([
     ['m.yaml', yaml, '1 1 2 3 3 4'],
-    ['m.json', json, '2 2 3 4 4 5'],
-    ['m.jsonl', lines, '1 1 2 3 3 4'],
     ['m.csv', csv, '2 2 3 4 4 5'],
   ])('%s: a mistake in each is named with its line', async (name, write, places) => {
     const problems = await problemsOf(write(wrong), { name, documents })
@@ -253,11 +247,6 @@ describe('a matrix', () => {
         '- {name: "{n}", model: acme/still-2, prompt: x, steps: "{n}", matrix: {n: [5], tags: [[a, b]]}}',
       ),
     ).toEqual([['5', 'acme/still-2', { prompt: 'x', steps: 5, tags: ['a', 'b'] }]])
-    expect(
-      await inputs(
-        '- {name: "{n}", model: acme/still-2, prompt: x, matrix: {n: [5], style: [{name: a, x: [1]}]}}',
-      ),
-    ).toEqual([['5', 'acme/still-2', { prompt: 'x', style: { name: 'a', x: [1] } }]])
   })
 
   it.each([

@@ -75,12 +75,11 @@ describe('a reference to a row', () => {
       '- {name: a, kind: image, prompt: x, image_urls: ["row:"]}',
       ['1 image_urls: "row:" needs the name of a run: row:hero'],
     ],
-    ...['0', 'x', '1.5'].map((number): [string, string, readonly string[]] => [
-      `the output #${number}`,
-      `- {name: a, kind: image, prompt: x}
-- {name: b, kind: image, prompt: x, image_urls: ["row:a#${number}"]}`,
-      [`2 image_urls: "row:a#${number}": the number after # must be a whole number, counted from 1`],
-    ]),
+    [
+      'the output #0',
+      '- {name: a, kind: image, prompt: x, image_urls: ["row:b#0"]}\n- {name: b, kind: image, prompt: x}',
+      ['1 image_urls: "row:b#0": the number after # must be a whole number, counted from 1'],
+    ],
     [
       'a video',
       `- {name: clip, kind: video, prompt: x}
@@ -96,12 +95,6 @@ describe('a reference to a row', () => {
       'unknown in the input of another model',
       '- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png]}}',
       ['1 image_urls: "row:b": the manifest has no run named "b". Did you mean "row:a"?'],
-    ],
-    [
-      'a row that uses it',
-      `- {name: a, kind: image, prompt: x, image_urls: ["row:b"]}
-- {name: b, kind: image, prompt: x, image_urls: ["row:a"]}`,
-      ['2 these runs use each other in a cycle: a → b → a'],
     ],
     [
       'a longer cycle, beside rows that are not in it, once',

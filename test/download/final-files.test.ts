@@ -10,7 +10,6 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { obstacleAt } from '../../src/download/final-files.js'
 import type { DownloadOptions } from '../../src/download/index.js'
 import { until } from '../support/until.js'
 import {
@@ -185,21 +184,4 @@ describe('a disk that does not take it', () => {
     expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the folder does not exist'))
     expect(contents(join(folder, '..'))).toEqual([])
   })
-})
-
-it('tells what is in the way before anything is paid for', async () => {
-  const folder = newFolder()
-  const path = join(folder, 'fox.png')
-  expect(obstacleAt(path, false)).toBeUndefined()
-  expect(obstacleAt(join(folder, 'new/fox.png'), false)).toBeUndefined()
-  writeFileSync(path, '')
-  expect(obstacleAt(path, false)).toEqual({
-    message: `${path} already exists`,
-    hint: 'Use --overwrite to replace it.',
-  })
-  expect(obstacleAt(path, true)).toBeUndefined()
-  expect(obstacleAt(join(path, 'x'), true)).toMatchObject({
-    message: expect.stringContaining('a file'),
-  })
-  expect(obstacleAt(folder, true)).toMatchObject({ message: `${folder} is a folder` })
 })

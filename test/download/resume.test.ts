@@ -45,18 +45,6 @@ describe('after a broken connection', () => {
       [undefined, REST, undefined],
       SAME_LENGTH,
     ],
-    [
-      'an encoded file is downloaded again',
-      [{ ...BREAKS, encodes: true }, {}],
-      [undefined, undefined],
-      WHOLE,
-    ],
-    [
-      'a file of unknown length is downloaded again',
-      [{ ...BREAKS, isChunked: true }, {}],
-      [undefined, undefined],
-      WHOLE,
-    ],
   ])('%s', async (_, turns, ranges, file) => {
     const folder = newFolder()
     const requested = await host(...turns)

@@ -154,7 +154,6 @@ describe('an incomplete response', () => {
       'the host sent more than the 60 bytes it declared',
     ],
     ['empty, without a length', {}, [], 'the response is empty'],
-    ['empty, as declared', { 'content-length': '0' }, [], 'the response is empty'],
   ])('is one that is %s', async (_, headers, chunks, message) => {
     const folder = newFolder()
     const { fetch } = fetchOf(() => answer(() => once(...chunks), { ...headers }))
@@ -175,7 +174,7 @@ describe('an incomplete response', () => {
 
 describe('a response that is not the file', () => {
   // What each status means is the table of failures.test.ts.
-  it.each([206, 304, 404, 416])('ends the download at once: %i', async (code) => {
+  it.each([206, 404, 416])('ends the download at once: %i', async (code) => {
     const { fetch, requests } = fetchOf(() => status(code))
     const { error } = await download({ fetch, url: `${URL}?sig=1` })
     expect(error).toMatchObject({
@@ -260,7 +259,6 @@ describe('redirects', () => {
 
   it.each([
     ['file:///etc/passwd', 1, 'redirects to something that is not an http or https URL'],
-    ['ftp://host.example/x', 1, 'redirects to something that is not an http or https URL'],
     ['/again', 11, 'more than 10 times'],
   ])('to %s are refused', async (location, asked, message) => {
     const { fetch, requests } = fetchOf(() => status(302, { location }))
@@ -279,24 +277,16 @@ describe('redirects', () => {
 })
 
 // Which encodings are decoded, and how, is in response-body.test.ts.
-describe('an encoded response', () => {
-  const served = (encoding: string, body: Uint8Array) =>
+it('an encoded response is saved decoded, and requested again when it cannot be decoded', async () => {
+  const served = (body: Uint8Array, encoding = 'gzip') =>
     serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
-
-  it('saves the decoded bytes', async () => {
-    const file = { bytes: PNG.length, sha256: sha256(PNG) }
-    expect(await download({ url: await served('gzip', gzipSync(PNG)) })).toMatchObject({ ok: true, file })
-  })
-
-  it.each<[string, Uint8Array, string, number]>([
-    ['gzip', gzipSync(PNG).subarray(0, 40), 'the encoded response cannot be decoded: Z_BUF_ERROR', 5],
-    ['br', PNG, 'the encoded response cannot be decoded: ERR_', 5],
-    ['compress', PNG, 'the response is encoded as compress, although no encoding was requested', 0],
-  ])('that cannot be decoded is an error: %s', async (encoding, body, message, retries) => {
-    const folder = newFolder()
-    const { error, waits } = await download({ url: await served(encoding, body), folder })
-    expect(error?.message).toContain(message)
-    expect(waits).toHaveLength(retries)
-    expect(contents(folder)).toEqual([])
-  })
+  const file = { bytes: PNG.length, sha256: sha256(PNG) }
+  expect(await download({ url: await served(gzipSync(PNG)) })).toMatchObject({ ok: true, file })
+  const folder = newFolder()
+  const { error, waits } = await download({ url: await served(gzipSync(PNG).subarray(0, 40)), folder })
+  expect(error?.message).toContain('the encoded response cannot be decoded: Z_BUF_ERROR')
+  expect(waits).toEqual(RETRIES)
+  expect(contents(folder)).toEqual([])
+  // No other try changes the encoding.
+  expect(await download({ url: await served(PNG, 'compress') })).toMatchObject({ ok: false, waits: [] })
 })

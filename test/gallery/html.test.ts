@@ -64,17 +64,13 @@ describe('the data block', () => {
         expect(run?.id).toBe(printable(id))
         expect(run?.model).toBe(printable(model))
         expect(run?.files[0]?.name).toBe(printable(name))
-        // What is copied is the whole command.
       }),
     )
   })
 
   it.each([
     ['a\nb\r\nc', 'a\nb\nc'],
-    ['a\tb', 'a b'],
-    ['\u202efox\u202c', 'fox'],
     ['a\u001b[31mfox\u0000', 'a[31mfox'],
-    ['ثعلب', 'ثعلب'],
     ['  fox ', 'fox'],
     ['', ''],
   ])('shows the prompt %j as %j', (prompt, shown) =>
@@ -126,9 +122,6 @@ describe('links', () => {
     ['/w/out', '/w/fox.png', '../fox.png'],
     ['/w', '/w/#1 100%?.png', '%231%20100%25%3F.png'],
     ['/w', '/w/"q"\'<>&.png', `%22q%22'%3C%3E%26.png`],
-    ['/w', '/w/javascript:alert(1)', 'javascript%3Aalert(1)'],
-    ['/w', '/w/a\\b.png', 'a%5Cb.png'],
-    ['/w', '/w/狐.png', '%E7%8B%90.png'],
     ['/w', '/w/\ud800.png', '%EF%BF%BD.png'],
   ])('lead from %j to %j as %j', (folder, path, href) => expect(linkTo(folder, path, posix).href).toBe(href))
 
@@ -159,19 +152,13 @@ describe('the media of a file', () => {
     ['a.glb', true],
     ['a.svg', false],
     ['a.HTML', false],
-    ['a.xhtml', false],
-    ['a.pdf', false],
-    ['a.ehtml', false],
-    ['a.rss', false],
     ['a', false],
   ])('%s is opened by a link: %s', (path, isOpened) => expect(canBeOpened(path)).toBe(isOpened))
 
   it.each([
     ['16:9', 16 / 9],
     ['1x2', 0.5],
-    ['auto', undefined],
     ['0:9', undefined],
-    ['9:0', undefined],
     [undefined, undefined],
     [7, undefined],
   ])('the ratio of %j is %s', (asked, ratio) => expect(ratioOf(asked)).toBe(ratio))

@@ -129,17 +129,4 @@ describe('a limiter', () => {
       expect([bench.clock.sleepers, bench.sleeps]).toEqual([0, []])
     })
   })
-
-  describe('the load', () => {
-    it('gives the share of the slots in use', async () => {
-      const bench = createBench()
-      expect(bench.limiter.load()).toBe(0)
-      for (const grant of await fill(bench, 5)) grant.settle()
-      await bench.clock.advance(5_000)
-      await fill(bench, 5)
-      expect(bench.limiter.load()).toBe(0.5)
-      await bench.clock.advance(5_000)
-      expect(bench.limiter.load()).toBe(0.25)
-    })
-  })
 })

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { downloadInChild } from '../test/download/big.js'
+import { downloadInChild } from './download/process.js'
 import { median } from './table.js'
 
 const SIZES_MIB = [1, 300, 2_048]

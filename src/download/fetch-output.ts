@@ -9,20 +9,13 @@ import type { Clock } from '../host/clock.js'
 import { type FileSystem, isFolder, makeFolders } from '../host/file-system.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../host/files.js'
 import { type Fetch, HttpFailure } from '../host/http.js'
-import { retryErrors } from '../host/retry.js'
+import { jittered, retryErrors, stepOf } from '../host/retry.js'
 import type { DownloadedFile } from '../protocol/media.js'
-import {
-  AttemptFailed,
-  downloadFailed,
-  mayHaveExpired,
-  PROGRESS_BYTES,
-  waitAfter,
-  withWriteErrors,
-} from './failures.js'
 import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
 import { withExtension } from './file-names.js'
-import { refuseObstacle } from './final-files.js'
+import { downloadFailed, refuseObstacle, withWriteErrors } from './final-files.js'
 import {
+  AttemptFailed,
   checked,
   continuationOf,
   declaredLength,
@@ -264,6 +257,28 @@ export class OutputDownload {
     return withWriteErrors(this.#path, work)
   }
 }
+
+const WAITS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const
+/**
+ * Range of a random factor: downloads that failed together, for example after a restart of the host, should not all
+ * retry at the same moment.
+ */
+const JITTER = { min: 0.75, max: 1.25 } as const
+
+/** Returns the milliseconds to wait after failed try `number` (from 1), or undefined without another try. */
+export function waitAfter(failure: AttemptFailed, number: number, random: number): number | undefined {
+  if (!failure.isRetryable || number > WAITS_MS.length) return undefined
+  const step = stepOf(WAITS_MS, number)
+  const wait = jittered({ min: step * JITTER.min, max: step * JITTER.max }, random)
+  return Math.max(wait, failure.retryAfterMs)
+}
+
+/** New bytes that count as progress: failures are then counted from one again. */
+export const PROGRESS_BYTES = 1_048_576
+
+/** Whether a signed link may have expired: hosts answer with these statuses then. */
+export const mayHaveExpired = ({ status }: AttemptFailed): boolean =>
+  status === 403 || status === 404 || status === 410
 
 /**
  * Throws if the response is a web page instead of media: captive portals and error pages answer with HTML and status

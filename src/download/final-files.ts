@@ -5,11 +5,12 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
+import { RushesError, type RushesErrorOptions } from '../errors.js'
 import type { FileSystem } from '../host/file-system.js'
 import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
+import { describeReason, errorCode } from '../host/system-error.js'
 import type { Destination, DownloadedFile } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
-import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
 import { withExtension } from './file-names.js'
 
 export interface Obstacle {
@@ -107,5 +108,25 @@ async function isUnchanged(
   } catch {
     signal?.throwIfAborted()
     return false
+  }
+}
+
+/** Describes why a file cannot be written. ENOENT then means that its folder is missing. */
+export const describeFileError = (error: unknown): string =>
+  errorCode(error) === 'ENOENT' && (error as { syscall?: unknown }).syscall !== 'mkdir'
+    ? 'the folder does not exist'
+    : printable(describeReason(error))
+
+/** `what`: a sentence without its period. */
+export const downloadFailed = (what: string, options: RushesErrorOptions = {}): RushesError =>
+  new RushesError('download_failed', `${what}.`, options)
+
+/** Runs `work` and converts its system errors to `download_failed` for `path`. */
+export async function withWriteErrors<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof RushesError || errorCode(error) === undefined) throw error
+    throw downloadFailed(`Could not write ${printable(path)}: ${describeFileError(error)}`, { cause: error })
   }
 }

@@ -18,7 +18,6 @@ import { raceAbort } from '../host/abort.js'
 import { makeOwnFolder } from '../host/own-folder.js'
 import { createSlots } from '../host/slots.js'
 import type { Destination, DownloadedFile } from '../protocol/media.js'
-import { downloadFailed, withWriteErrors } from './failures.js'
 import {
   type DownloaderOptions,
   type FileMeter,
@@ -28,7 +27,13 @@ import {
 } from './fetch-output.js'
 import { misnamed } from './file-kind.js'
 import { awaitsExtension, Namer, type OutputToName, type Target } from './file-names.js'
-import { findUnchanged, moveIntoPlace, refuseObstacle } from './final-files.js'
+import {
+  downloadFailed,
+  findUnchanged,
+  moveIntoPlace,
+  refuseObstacle,
+  withWriteErrors,
+} from './final-files.js'
 
 export type { DownloaderOptions } from './fetch-output.js'
 export { folderTarget, type Target } from './file-names.js'

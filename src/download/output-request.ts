@@ -7,7 +7,30 @@ import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/response-body.js'
 import { retryAfterMs } from '../host/retry.js'
 import { printable, shortened } from '../protocol/text.js'
-import { AttemptFailed, failureOfStatus } from './failures.js'
+
+interface AttemptFailedOptions {
+  /** Whether the same request may succeed later. */
+  readonly isRetryable: boolean
+  /** The HTTP status, if it was the reason. */
+  readonly status?: number | undefined
+  readonly retryAfterMs?: number
+  readonly cause?: unknown
+}
+
+export class AttemptFailed extends Error {
+  override readonly name = 'AttemptFailed'
+  readonly isRetryable: boolean
+  readonly status: number | undefined
+  readonly retryAfterMs: number
+
+  /** `reason` must make sense after a colon: `the host answered 503`. */
+  constructor(reason: string, { isRetryable, status, retryAfterMs = 0, cause }: AttemptFailedOptions) {
+    super(shortened(printable(reason)), { cause })
+    this.isRetryable = isRetryable
+    this.status = status
+    this.retryAfterMs = retryAfterMs
+  }
+}
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 10
@@ -79,6 +102,13 @@ export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<bo
     if (error instanceof AttemptFailed) return false
     throw error
   }
+}
+
+/** Returns the error for a status other than 200. */
+export function failureOfStatus(status: number, retryAfterMs: number): AttemptFailed {
+  const isRetryable = status >= 500 || status === 408 || status === 429
+  const requestedMs = status === 429 || status === 503 ? retryAfterMs : 0
+  return new AttemptFailed(`the host answered ${status}`, { isRetryable, status, retryAfterMs: requestedMs })
 }
 
 /** Converts network errors and invalid proxy settings to `AttemptFailed`; returns aborts and bugs unchanged. */

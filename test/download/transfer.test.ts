@@ -173,7 +173,7 @@ describe('an incomplete response', () => {
 })
 
 describe('a response that is not the file', () => {
-  // What each status means is the table of failures.test.ts.
+  // What each status means is the table of output-request.test.ts.
   it.each([206, 404, 416])('ends the download at once: %i', async (code) => {
     const { fetch, requests } = fetchOf(() => status(code))
     const { error } = await download({ fetch, url: `${URL}?sig=1` })

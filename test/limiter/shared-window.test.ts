@@ -79,21 +79,6 @@ describe('the slots of a key', () => {
     expect(windows.map((window) => window.used())).toEqual([LIMIT, LIMIT, 0])
   })
 
-  it('become free one window after their response, however late that arrives', async () => {
-    const { clock, windows } = createWindows()
-    const [one, other] = windows
-    const slots = Array.from({ length: LIMIT }, () => take(one))
-    await clock.advance(600_000)
-    expect(other.used()).toBe(LIMIT)
-    for (const slot of slots) one.settle(slot)
-    await clock.advance(4_000)
-    expect(waitOf(other)).toBe(WINDOW_MS - 4_000)
-    await clock.advance(6_000)
-    expect(other.used()).toBe(0)
-    for (let taken = 0; taken < LIMIT; taken++) expect(take(other)).not.toBeNaN()
-    expect(waitOf(one)).toBe(100)
-  })
-
   it('leave some free for creates', () => {
     const [one] = createWindows().windows
     for (let taken = 0; taken < LIMIT - 2; taken++) take(one)

@@ -10,8 +10,7 @@ import { isKind } from '../../protocol/validate.js'
 import { type Lock, outputsOf } from '../lock/lock.js'
 import { type Manifest, type ManifestEntry, reportCycle } from './entry.js'
 import { checkOutputs, ManifestFolder, outputsOfRow } from './outputs.js'
-import { parseManifest } from './parse.js'
-import { type ManifestProblem, type Path, Problems, unknownMessage } from './problems.js'
+import { type ManifestProblem, type Path, Problems, parseManifest, unknownMessage } from './parse.js'
 import {
   type Fields,
   invalidModel,
@@ -184,6 +183,6 @@ export type {
   RowReference,
   SentReference,
 } from './entry.js'
-export type { ManifestProblem } from './problems.js'
+export type { ManifestProblem } from './parse.js'
 export type { Models } from './row.js'
 export { inputToSend, type MediaRules } from './sources.js'

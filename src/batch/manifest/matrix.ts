@@ -4,7 +4,7 @@ import { writeJson } from '../../protocol/json.js'
 import { fillParts, safePart } from '../../protocol/output-names.js'
 import { isObject } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
-import { type Report, unknownMessage } from './problems.js'
+import { type Report, unknownMessage } from './parse.js'
 
 /** The value of each key, in the order of the keys. */
 export type Combination = ReadonlyMap<string, unknown>
@@ -61,19 +61,25 @@ function excluded(
   keys: readonly string[],
   report: Report,
 ): readonly Combination[] {
+  const usage = 'exclude must be a list of maps with keys of the matrix, such as [{animal: bear}]'
+  if (!Array.isArray(exclude)) {
+    report(usage, 'exclude')
+    return all
+  }
   let left = all
-  for (const [at, entry] of Array.isArray(exclude) ? exclude.entries() : [[0, undefined] as const]) {
+  for (const [at, entry] of exclude.entries()) {
     const wanted = isObject(entry) ? Object.entries(entry) : []
     const unknown = wanted.find(([key]) => !keys.includes(key))
     const kept = left.filter((each) => wanted.some(([key, value]) => textOf(each.get(key)) !== textOf(value)))
-    let problem: string | undefined
-    if (wanted.length === 0)
-      problem = 'exclude must be a list of maps with keys of the matrix, such as [{animal: bear}]'
-    else if (unknown !== undefined) problem = unknownMessage('unknown key', unknown[0], keys)
+    if (wanted.length === 0) report(usage, 'exclude', at)
+    else if (unknown !== undefined) report(unknownMessage('unknown key', unknown[0], keys), 'exclude', at)
     else if (kept.length === left.length)
-      problem = 'this entry of exclude matches no combination that the entries before it have left'
+      report(
+        'this entry of exclude matches no combination that the entries before it have left',
+        'exclude',
+        at,
+      )
     else left = kept
-    if (problem !== undefined) report(problem, 'exclude', at)
   }
   return left
 }

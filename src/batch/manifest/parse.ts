@@ -1,5 +1,5 @@
 /**
- * Parses the bytes of a manifest into plain values and their lines. YAML and JSON are read by one parser, JSON Lines a line
+ * Parses the bytes of a manifest into plain values and their lines, and collects its problems. YAML and JSON are read by one parser, JSON Lines a line
  * each, and CSV with the first line as the names of the fields.
  */
 import { extname } from 'node:path'
@@ -7,7 +7,16 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { messageOf } from '../../errors.js'
 import { InvalidText, readYaml } from '../../host/yaml.js'
 import { readJson } from '../../protocol/json.js'
-import type { ManifestProblem, Path } from './problems.js'
+import { nearest, shortened } from '../../protocol/text.js'
+
+/** Names and indexes from the root to a value. */
+export type Path = readonly (string | number)[]
+
+export interface ManifestProblem {
+  /** Counted from 1. */
+  readonly line: number
+  readonly message: string
+}
 
 export interface ParsedManifest {
   readonly value: unknown
@@ -19,6 +28,7 @@ export interface ParsedManifest {
 
 /** Maximum size of a manifest. 10,000 runs with long prompts take a few MiB. */
 export const MAX_BYTES = 16 * 1024 * 1024
+
 /** Returns the problem of a text that cannot be parsed. The extension of `path` is that of the format; default: YAML. */
 export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest | ManifestProblem {
   try {
@@ -28,7 +38,7 @@ export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest |
     if (extension === '.csv') return readCsv(text)
     if (['.jsonl', '.ndjson'].includes(extension) || (extension === '' && isJsonLines(text)))
       return readJsonLines(text)
-    return readManifest(text)
+    return readYamlOrJson(text)
   } catch (error) {
     if (error instanceof InvalidText) return { line: error.line, message: error.message }
     throw error
@@ -75,7 +85,7 @@ function jsonIn(text: string, line: number, what = ''): unknown {
   }
 }
 
-function readManifest(text: string): ParsedManifest {
+function readYamlOrJson(text: string): ParsedManifest {
   const [document, second] = readYaml(text)
   if (second !== undefined)
     throw new InvalidText(second.line, 'a second YAML document starts here; a manifest can have only one')
@@ -123,4 +133,33 @@ function columnsOf(header: readonly string[]): string[] {
   const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at)
   if (twice !== undefined) throw new InvalidText(1, `the column "${twice}" occurs twice`)
   return names
+}
+
+/** Reports a problem of one run, or of a value below one of its fields. */
+export type Report = (message: string, ...at: Path) => void
+
+/** The problems of a manifest. Reading continues after each, so that all are reported together. */
+export class Problems {
+  readonly #lineOf: (path: Path) => number
+  readonly #found = new Map<string, ManifestProblem>()
+
+  constructor(lineOf: (path: Path) => number) {
+    this.#lineOf = lineOf
+  }
+
+  add(path: Path, message: string): void {
+    const line = this.#lineOf(path)
+    this.#found.set(`${line}:${message}`, { line, message })
+  }
+
+  /** Each problem once, in the order of their lines. */
+  list(): readonly ManifestProblem[] {
+    return [...this.#found.values()].sort((a, b) => a.line - b.line)
+  }
+}
+
+export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
+  const near = nearest(name, known)
+  const hint = near === undefined ? `; expected one of: ${known.join(', ')}` : `. Did you mean "${near}"?`
+  return `${what} "${shortened(name, 100)}"${hint}`
 }

@@ -29,8 +29,7 @@ import {
   isMistyped,
   isUsableInText,
 } from './matrix.js'
-import type { ParsedManifest } from './parse.js'
-import { type Path, type Problems, type Report, unknownMessage } from './problems.js'
+import { type ParsedManifest, type Path, type Problems, type Report, unknownMessage } from './parse.js'
 
 /** Fields of a run that are not parameters. docs/schemas/manifest.json describes them. */
 export const OWN_FIELDS: readonly string[] = [

@@ -11,7 +11,7 @@ import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
 import type { ManifestEntry, MediaReference, RowReference, SentReference } from './entry.js'
 import { type FileClaim, FileIndex, type ManifestFolder } from './outputs.js'
-import type { Path } from './problems.js'
+import type { Path } from './parse.js'
 import type { ManifestRow } from './row.js'
 
 export interface MediaRules {

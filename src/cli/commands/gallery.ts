@@ -2,9 +2,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import type { Command } from 'commander'
-import { withWriteErrors } from '../../download/failures.js'
 import { namesFolder } from '../../download/file-names.js'
-import { obstacleAt } from '../../download/final-files.js'
+import { obstacleAt, withWriteErrors } from '../../download/final-files.js'
 import { EXIT, usageError } from '../../errors.js'
 import {
   BEGINNING_BYTES,

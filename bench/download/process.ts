@@ -37,7 +37,7 @@ export async function downloadInChild(bytes: number, folder: string): Promise<Me
 async function bundleIn(folder: string): Promise<string> {
   const child = join(folder, 'child.mjs')
   // From the project's root, so that a bundled benchmark finds it too.
-  const bundle = await rolldown({ input: resolve('test/download/child.ts'), platform: 'node' })
+  const bundle = await rolldown({ input: resolve('bench/download/child.ts'), platform: 'node' })
   await bundle.write({ file: child, format: 'esm', codeSplitting: false })
   await bundle.close()
   return child

@@ -20,45 +20,52 @@ const ACTION: Action = parse(read('action.yml'))
 const { inputs, outputs, runs } = ACTION
 const SCRIPTS = runs.steps.flatMap(({ name, run }) => (run === undefined ? [] : [[name, run] as const]))
 
-describe('action.yml', () => {
-  it.each(Object.entries(inputs))('describes the input %s with a default, and uses it', (name, input) => {
+it.each(Object.entries(inputs))(
+  'action.yml describes the input %s with a default, and uses it',
+  (name, input) => {
     expect(input.description).toMatch(/\S/)
     // The runner gives text to scripts, also for true and false.
     expect(typeof input.default).toBe('string')
     expect(JSON.stringify(runs.steps)).toMatch(new RegExp(`inputs\\.${name}(?![a-z-])`))
-  })
+  },
+)
 
-  it.each(Object.entries(outputs))('describes the output %s, which the batch sets', (name, output) => {
+it.each(Object.entries(outputs))(
+  'action.yml describes the output %s, which the batch sets',
+  (name, output) => {
     expect(output.description).toMatch(/\S/)
     expect(output.value).toBe(`\${{ steps.batch.outputs.${name} }}`)
     expect(runs.steps.find(({ id }) => id === 'batch')?.run).toContain(`echo "${name}=`)
-  })
+  },
+)
 
-  it.each(SCRIPTS)('contains no expressions in the script of "%s", which is strict bash', (_, run) => {
+it.each(SCRIPTS)(
+  'action.yml contains no expressions in the script of "%s", which is strict bash',
+  (_, run) => {
     expect(run).toMatch(/^set -euo pipefail\n/)
     expect(run).not.toContain('${{')
-  })
+  },
+)
 
-  it('runs scripts with bash, pins other actions, and gives the key to one step', () => {
-    for (const { run, shell, uses } of runs.steps) {
-      expect(shell).toBe(run === undefined ? undefined : 'bash')
-      if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z/-]+@v\d+$/)
-    }
-    const having = runs.steps.filter((step) => JSON.stringify(step).includes('inputs.key'))
-    expect(having.map(({ id }) => id)).toEqual(['batch'])
-  })
+it('action.yml runs scripts with bash, pins other actions, and gives the key to one step', () => {
+  for (const { run, shell, uses } of runs.steps) {
+    expect(shell).toBe(run === undefined ? undefined : 'bash')
+    if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z/-]+@v\d+$/)
+  }
+  const having = runs.steps.filter((step) => JSON.stringify(step).includes('inputs.key'))
+  expect(having.map(({ id }) => id)).toEqual(['batch'])
+})
 
-  it('is described by docs/github-actions.md with its inputs, defaults, outputs and version', () => {
-    const page = read('docs/github-actions.md')
-    const named = (title: string) => [
-      ...(page.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? '').matchAll(/^\| `([\w-]+)` \|.*$/gm),
-    ]
-    expect(named('Inputs').map(([, name]) => name)).toEqual(Object.keys(inputs))
-    expect(named('Outputs').map(([, name]) => name)).toEqual(Object.keys(outputs))
-    for (const [row, name = ''] of named('Inputs'))
-      if (inputs[name]?.default) expect(row).toContain(`| \`${inputs[name].default}\` |`)
-    expect(page).toContain(`/rushes@v${JSON.parse(read('package.json')).version}\n`)
-  })
+it('action.yml is described by docs/github-actions.md with its inputs, defaults, outputs and version', () => {
+  const page = read('docs/github-actions.md')
+  const named = (title: string) => [
+    ...(page.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? '').matchAll(/^\| `([\w-]+)` \|.*$/gm),
+  ]
+  expect(named('Inputs').map(([, name]) => name)).toEqual(Object.keys(inputs))
+  expect(named('Outputs').map(([, name]) => name)).toEqual(Object.keys(outputs))
+  for (const [row, name = ''] of named('Inputs'))
+    if (inputs[name]?.default) expect(row).toContain(`| \`${inputs[name].default}\` |`)
+  expect(page).toContain(`/rushes@v${JSON.parse(read('package.json')).version}\n`)
 })
 
 const ONE = 'defaults: { kind: image }\nruns:\n  - { name: fox, prompt: a fox, output: assets/fox.png }\n'

@@ -145,36 +145,34 @@ describe.each(MANIFESTS)('%s', (manifest) => {
   })
 })
 
-describe('docs/examples.md', () => {
-  it('shows the commands to plan, try and create each manifest', () => {
-    for (const manifest of MANIFESTS) {
-      const [block = '', ...more] = blocksOf(manifest)
-      expect(more).toEqual([])
-      expect(block.replace(/'.*'|\d+/g, '…')).toBe(
-        ['--local --dry-run', '--local --only …', '--max-runs …']
-          .map((flags) => `rushes batch ${manifest} ${flags}\n`)
-          .join(''),
-      )
-    }
-  })
-
-  it('lists every edit of the tests', () => {
-    const rows = [...PAGE.matchAll(/^\| (.*?) \| \d+ \|/gm)].map(([, what]) => what)
-    expect(rows).toEqual(
-      Object.values(EDITS)
-        .flat()
-        .map(({ what }) => what),
+it('docs/examples.md shows the commands to plan, try and create each manifest', () => {
+  for (const manifest of MANIFESTS) {
+    const [block = '', ...more] = blocksOf(manifest)
+    expect(more).toEqual([])
+    expect(block.replace(/'.*'|\d+/g, '…')).toBe(
+      ['--local --dry-run', '--local --only …', '--max-runs …']
+        .map((flags) => `rushes batch ${manifest} ${flags}\n`)
+        .join(''),
     )
-  })
+  }
+})
 
-  it('shows three pictures of less than 150 KB', async () => {
-    const pictures = [...PAGE.matchAll(/!\[.+\]\((.+)\)/g)].map(([, path = '']) => join(ROOT, 'docs', path))
-    expect(pictures).toHaveLength(3)
-    for (const picture of pictures) {
-      expect(readFileSync(picture).length).toBeLessThan(150_000)
-      expect((await sharp(picture).metadata()).format).toBe('jpeg')
-    }
-  })
+it('docs/examples.md lists every edit of the tests', () => {
+  const rows = [...PAGE.matchAll(/^\| (.*?) \| \d+ \|/gm)].map(([, what]) => what)
+  expect(rows).toEqual(
+    Object.values(EDITS)
+      .flat()
+      .map(({ what }) => what),
+  )
+})
+
+it('docs/examples.md shows three pictures of less than 150 KB', async () => {
+  const pictures = [...PAGE.matchAll(/!\[.+\]\((.+)\)/g)].map(([, path = '']) => join(ROOT, 'docs', path))
+  expect(pictures).toHaveLength(3)
+  for (const picture of pictures) {
+    expect(readFileSync(picture).length).toBeLessThan(150_000)
+    expect((await sharp(picture).metadata()).format).toBe('jpeg')
+  }
 })
 
 type Value = string | Readonly<Record<string, string>>

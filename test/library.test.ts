@@ -1,6 +1,6 @@
 /** The public interface: the list of names, and what a client does with invalid values. */
 import { existsSync, readdirSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { type CreateBody, createClient, type Fetch, type RunState, RushesError } from '../src/index.js'
 import { ONE_PIXEL_PNG, scripted, temporaryFolder } from './support/index.js'
 
@@ -37,83 +37,82 @@ const errorOf = (call: Promise<unknown>) =>
     (error) => error,
   )
 
-describe('a client rejects with a RushesError, before anything is sent,', () => {
-  type Call = (client: ReturnType<typeof createClient>) => Promise<unknown>
-  const drained: Call = async (client) => {
-    for await (const state of client.states('..')) expect.fail(state.status)
-  }
+type Call = (client: ReturnType<typeof createClient>) => Promise<unknown>
+const drained: Call = async (client) => {
+  for await (const state of client.states('..')) expect.fail(state.status)
+}
 
-  it.each<[string, Call]>([
-    ['a create without a body', (client) => client.create(undefined as never)],
-    ['a create without an input', (client) => client.create({ model: 'acme/still-1' } as never)],
-    ['a model without a provider', (client) => client.create({ ...BODY, model: 'still-1' })],
-    ['a number that is none', (client) => client.create({ ...BODY, input: { seed: Number.NaN } })],
-    ['a path in place of a URL', (client) => client.create({ ...BODY, input: { image_urls: ['fox.png'] } })],
-    ['a path in an object', (client) => client.create({ ...BODY, input: { a: [{ mask: 'row:fox' }] } })],
-    ['a circle', (client) => client.create({ ...BODY, input: CIRCLE })],
-    ['an id that is another path', (client) => client.get('..')],
-    ['an empty id', (client) => client.wait('')],
-    ['no id', (client) => client.wait(undefined as never)],
-    ['the same when states are listed', drained],
-    ['a limit that is no number', (client) => client.wait('run_1', { timeoutMs: Number.NaN })],
-    ['an empty folder', (client) => client.download(stateOf('https://cdn.test/1'), { folder: '' })],
-    ['an answer that is no run', (client) => client.download({} as never)],
-  ])('%s', async (_, call) => {
-    const { fetch, requests } = scripted({ status: 500 })
-    const error = await errorOf(call(createClient({ ...BASE, fetch })))
-    expect(error).toBeInstanceOf(RushesError)
-    expect({ code: error.code, requests }).toEqual({ code: 'usage', requests: [] })
-    expect(existsSync('/run_1.png')).toBe(false)
-  })
+it.each<[string, Call]>([
+  ['a create without a body', (client) => client.create(undefined as never)],
+  ['a create without an input', (client) => client.create({ model: 'acme/still-1' } as never)],
+  ['a model without a provider', (client) => client.create({ ...BODY, model: 'still-1' })],
+  ['a number that is none', (client) => client.create({ ...BODY, input: { seed: Number.NaN } })],
+  ['a path in place of a URL', (client) => client.create({ ...BODY, input: { image_urls: ['fox.png'] } })],
+  ['a path in an object', (client) => client.create({ ...BODY, input: { a: [{ mask: 'row:fox' }] } })],
+  ['a circle', (client) => client.create({ ...BODY, input: CIRCLE })],
+  ['an id that is another path', (client) => client.get('..')],
+  ['an empty id', (client) => client.wait('')],
+  ['no id', (client) => client.wait(undefined as never)],
+  ['the same when states are listed', drained],
+  ['a limit that is no number', (client) => client.wait('run_1', { timeoutMs: Number.NaN })],
+  ['an empty folder', (client) => client.download(stateOf('https://cdn.test/1'), { folder: '' })],
+  ['an answer that is no run', (client) => client.download({} as never)],
+])('a client rejects with a RushesError, before anything is sent, %s', async (_, call) => {
+  const { fetch, requests } = scripted({ status: 500 })
+  const error = await errorOf(call(createClient({ ...BASE, fetch })))
+  expect(error).toBeInstanceOf(RushesError)
+  expect({ code: error.code, requests }).toEqual({ code: 'usage', requests: [] })
+  expect(existsSync('/run_1.png')).toBe(false)
+})
 
-  it('says which field has a path, and what to do', async () => {
-    const { fetch } = scripted()
-    const call = createClient({ ...BASE, fetch }).create({ ...BODY, input: { end_image_url: 'b.png' } })
-    expect(await errorOf(call)).toMatchObject({
-      message:
-        'The input has the field "end_image_url", which takes an http(s) or data: URL, not "b.png". Nothing was sent.',
-      hint: 'Read the file, and send it as a data: URL.',
-    })
-  })
-
-  it.each([undefined, '', 'two\nlines', 'ümlaut'])('the key %j, when it is made', (apiKey) => {
-    expect(() => createClient({ ...BASE, apiKey: apiKey as string })).toThrow(
-      expect.objectContaining({ name: 'RushesError', code: 'no_api_key' }),
-    )
-  })
-
-  it('takes the line end of a file from a key', async () => {
-    const { fetch, requests } = scripted({ status: 201, body: { id: 'run_1' } })
-    await createClient({ ...BASE, apiKey: 'key\n', fetch }).create(BODY)
-    expect(requests[0]?.headers.authorization).toBe('Bearer key')
+it('a client rejects with a RushesError, before anything is sent, says which field has a path, and what to do', async () => {
+  const { fetch } = scripted()
+  const call = createClient({ ...BASE, fetch }).create({ ...BODY, input: { end_image_url: 'b.png' } })
+  expect(await errorOf(call)).toMatchObject({
+    message:
+      'The input has the field "end_image_url", which takes an http(s) or data: URL, not "b.png". Nothing was sent.',
+    hint: 'Read the file, and send it as a data: URL.',
   })
 })
 
-describe('foreign errors', () => {
-  it('become the cause of a RushesError when a callback throws them', async () => {
-    const cause = new TypeError('of the callback')
-    const client = createClient({ ...BASE, fetch: scripted({ status: 429 }).fetch })
-    const onRetry = () => {
-      throw cause
-    }
-    expect(await errorOf(client.create(BODY, { onRetry }))).toMatchObject({ code: 'internal', cause })
-  })
+it.each([undefined, '', 'two\nlines', 'ümlaut'])(
+  'a client rejects with a RushesError, before anything is sent, the key %j, when it is made',
+  (apiKey) => {
+    expect(() => createClient({ ...BASE, apiKey: apiKey as string })).toThrow(
+      expect.objectContaining({ name: 'RushesError', code: 'no_api_key' }),
+    )
+  },
+)
 
-  it('leave the outcome of a create unknown when fetch throws them', async () => {
-    const client = createClient({
-      ...BASE,
-      fetch: async () => {
-        throw new TypeError('fetch failed')
-      },
-    })
-    expect(await errorOf(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
-  })
+it('a client rejects with a RushesError, before anything is sent, takes the line end of a file from a key', async () => {
+  const { fetch, requests } = scripted({ status: 201, body: { id: 'run_1' } })
+  await createClient({ ...BASE, apiKey: 'key\n', fetch }).create(BODY)
+  expect(requests[0]?.headers.authorization).toBe('Bearer key')
+})
 
-  it('pass on the reason of an aborted signal', async () => {
-    const stop = AbortSignal.abort(new Error('enough'))
-    const client = createClient({ ...BASE, fetch: scripted({ status: 500 }).fetch })
-    expect(await errorOf(client.get('run_1', stop))).toBe(stop.reason)
+it('foreign errors become the cause of a RushesError when a callback throws them', async () => {
+  const cause = new TypeError('of the callback')
+  const client = createClient({ ...BASE, fetch: scripted({ status: 429 }).fetch })
+  const onRetry = () => {
+    throw cause
+  }
+  expect(await errorOf(client.create(BODY, { onRetry }))).toMatchObject({ code: 'internal', cause })
+})
+
+it('foreign errors leave the outcome of a create unknown when fetch throws them', async () => {
+  const client = createClient({
+    ...BASE,
+    fetch: async () => {
+      throw new TypeError('fetch failed')
+    },
   })
+  expect(await errorOf(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
+})
+
+it('foreign errors pass on the reason of an aborted signal', async () => {
+  const stop = AbortSignal.abort(new Error('enough'))
+  const client = createClient({ ...BASE, fetch: scripted({ status: 500 }).fetch })
+  expect(await errorOf(client.get('run_1', stop))).toBe(stop.reason)
 })
 
 it('a partly failed download names the complete files', async () => {

@@ -2,9 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { type RunOptions, runCli } from '../support/cli.js'
+import { type RunOptions, runCli, temporaryFolder } from '../support/index.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const PASSWORD = 's3cr@t'
 

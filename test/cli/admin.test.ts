@@ -4,9 +4,16 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/index.js'
-import { type CommandLine, createCliService, runCli, wordsOf } from '../support/cli.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { dataWords, runSql, storedText, usesPostgres } from '../support/test-database.js'
+import {
+  type CommandLine,
+  createCliService,
+  createHome,
+  dataWords,
+  runCli,
+  temporaryFolder,
+  wordsOf,
+} from '../support/index.js'
+import { runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */
 async function createAdmin(options = {}) {
@@ -18,165 +25,163 @@ async function createAdmin(options = {}) {
   return { service, admin, key, image }
 }
 
-describe('admin, beside a running service', () => {
-  it('makes an account and a key, and the key works at once', async () => {
-    const { admin, image } = await createAdmin()
-    const account = await admin('account create acme --balance 2')
-    expect(account).toMatchObject({ code: 0, stdout: 'acme\n' })
-    expect(account.stderr).toContain('rushes admin key create --account acme')
-    const made = await admin('key create --account acme --name ci')
-    expect(made.stdout).toMatch(/^rk_[\w-]{43}\n$/)
-    expect(made.stderr).toMatch(/Created key 2 \(ci\) of acme\. The key is shown only once/)
-    const key = made.stdout.trimEnd()
-    expect(await image(key, '-n 3')).toMatchObject({
-      code: 5,
-      stdout: expect.stringMatching(/^(run_\w+\n){2}$/),
-    })
-    const topped = await admin('credits add acme 1')
-    expect(topped).toMatchObject({ code: 0, stdout: '1\n', stderr: '' })
-    expect((await image(key)).code).toBe(0)
+it('admin, beside a running service makes an account and a key, and the key works at once', async () => {
+  const { admin, image } = await createAdmin()
+  const account = await admin('account create acme --balance 2')
+  expect(account).toMatchObject({ code: 0, stdout: 'acme\n' })
+  expect(account.stderr).toContain('rushes admin key create --account acme')
+  const made = await admin('key create --account acme --name ci')
+  expect(made.stdout).toMatch(/^rk_[\w-]{43}\n$/)
+  expect(made.stderr).toMatch(/Created key 2 \(ci\) of acme\. The key is shown only once/)
+  const key = made.stdout.trimEnd()
+  expect(await image(key, '-n 3')).toMatchObject({
+    code: 5,
+    stdout: expect.stringMatching(/^(run_\w+\n){2}$/),
   })
+  const topped = await admin('credits add acme 1')
+  expect(topped).toMatchObject({ code: 0, stdout: '1\n', stderr: '' })
+  expect((await image(key)).code).toBe(0)
+})
 
-  it('names the data of the line in each command that it suggests', async () => {
-    const data = join(temporaryFolder(), 'my data')
-    const where = ['--data', data]
-    const made = await runCli(['admin', 'account', 'create', 'acme', ...where])
-    expect(made.stderr).toContain(`\`rushes admin key create --account acme --data '${data}'\``)
-    const refused = await runCli(['admin', 'key', 'list', '--account', 'none', ...where])
-    expect(refused.stderr).toContain(`\`rushes admin account list --data '${data}'\``)
-    // The variable is there for the next command too.
-    const env = { RUSHES_DATA: data }
-    const again = await runCli(['admin', 'key', 'list', '--account', 'none'], { env })
-    expect(again.stderr).toContain('`rushes admin account list`')
-  })
+it('admin, beside a running service names the data of the line in each command that it suggests', async () => {
+  const data = join(temporaryFolder(), 'my data')
+  const where = ['--data', data]
+  const made = await runCli(['admin', 'account', 'create', 'acme', ...where])
+  expect(made.stderr).toContain(`\`rushes admin key create --account acme --data '${data}'\``)
+  const refused = await runCli(['admin', 'key', 'list', '--account', 'none', ...where])
+  expect(refused.stderr).toContain(`\`rushes admin account list --data '${data}'\``)
+  // The variable is there for the next command too.
+  const env = { RUSHES_DATA: data }
+  const again = await runCli(['admin', 'key', 'list', '--account', 'none'], { env })
+  expect(again.stderr).toContain('`rushes admin account list`')
+})
 
-  it('lets a key be limited, disabled and freed again', async () => {
-    const { admin, key, image } = await createAdmin()
-    await admin('account create acme --balance 100')
-    const ci = await key('--account acme --name ci --quota 0 --spend-limit 0')
-    const outcome = async () => {
-      const { code, stderr } = await image(ci, '--json')
-      return code === 0 ? 'created' : JSON.parse(stderr).error.code
-    }
-    expect(await outcome()).toBe('api_key_spend_limit_exceeded')
-    const state = async () => (await admin('key list --account acme')).stdout.split('\t')[3]
-    expect(await state()).toBe('spend limit reached')
-    await admin('key set ci --spend-limit none')
-    expect(await outcome()).toBe('USAGE_EXCEEDED')
-    expect(await state()).toBe('quota used up')
-    const networks = ['--allow-ip', '192.0.2.0/24', '--allow-ip', '2001:db8::/32']
-    await admin(['key', 'set', '2', '--quota', 'none', ...networks])
-    expect(await outcome()).toBe('ip_not_allowed')
-    await admin('key set ci --allow-ip none')
-    await admin('key disable ci')
-    expect(await outcome()).toBe('invalid_api_key')
-    await admin('key enable ci')
-    await admin('account ban acme')
-    expect(await outcome()).toBe('account_banned')
-    await admin('account unban acme')
-    expect(await outcome()).toBe('created')
-  })
+it('admin, beside a running service lets a key be limited, disabled and freed again', async () => {
+  const { admin, key, image } = await createAdmin()
+  await admin('account create acme --balance 100')
+  const ci = await key('--account acme --name ci --quota 0 --spend-limit 0')
+  const outcome = async () => {
+    const { code, stderr } = await image(ci, '--json')
+    return code === 0 ? 'created' : JSON.parse(stderr).error.code
+  }
+  expect(await outcome()).toBe('api_key_spend_limit_exceeded')
+  const state = async () => (await admin('key list --account acme')).stdout.split('\t')[3]
+  expect(await state()).toBe('spend limit reached')
+  await admin('key set ci --spend-limit none')
+  expect(await outcome()).toBe('USAGE_EXCEEDED')
+  expect(await state()).toBe('quota used up')
+  const networks = '--allow-ip 192.0.2.0/24 --allow-ip 2001:db8::/32'
+  await admin(`key set 2 --quota none ${networks}`)
+  expect(await outcome()).toBe('ip_not_allowed')
+  await admin('key set ci --allow-ip none')
+  await admin('key disable ci')
+  expect(await outcome()).toBe('invalid_api_key')
+  await admin('key enable ci')
+  await admin('account ban acme')
+  expect(await outcome()).toBe('account_banned')
+  await admin('account unban acme')
+  expect(await outcome()).toBe('created')
+})
 
-  it('gives a key a rate and an expiry of its own', async () => {
-    const { admin, key } = await createAdmin()
-    await key('--account default --rate 100/10s --expires 1m')
-    const terms = async () => {
-      const { rate, expires_at } = JSON.parse((await admin('key list --json')).stdout.split('\n')[1] ?? '')
-      return [rate, expires_at]
-    }
-    expect(await terms()).toEqual(['100/10s', expect.stringMatching(/^2026-01-01T00:01/)])
-    await admin('key set 2 --rate 600/1m')
-    expect((await terms())[0]).toBe('600/1m')
-    await admin('key set 2 --rate none --expires none')
-    expect(await terms()).toEqual(['20/10s', null])
-  })
+it('admin, beside a running service gives a key a rate and an expiry of its own', async () => {
+  const { admin, key } = await createAdmin()
+  await key('--account default --rate 100/10s --expires 1m')
+  const terms = async () => {
+    const { rate, expires_at } = JSON.parse((await admin('key list --json')).stdout.split('\n')[1] ?? '')
+    return [rate, expires_at]
+  }
+  expect(await terms()).toEqual(['100/10s', expect.stringMatching(/^2026-01-01T00:01/)])
+  await admin('key set 2 --rate 600/1m')
+  expect((await terms())[0]).toBe('600/1m')
+  await admin('key set 2 --rate none --expires none')
+  expect(await terms()).toEqual(['20/10s', null])
+})
 
-  it('lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
-    const { service, admin, key, image } = await createAdmin()
-    await admin('account create acme --balance 5')
-    await image(await key('--account acme --spend-limit 10 --quota 9 --allow-ip 127.0.0.1'))
-    expect((await admin('account list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
-      '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
-    )
-    expect((await admin('key list --account acme')).stdout).toMatch(
-      /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\trk_[\w-]{6}\t\S+\n$/,
-    )
-    expect((await admin('credits list acme')).stdout).toMatch(
-      /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
-    )
-    const table = await service.run(['admin', 'account', 'list', ...dataWords(service)], {
-      tty: { stdout: true, stderr: true },
-    })
-    expect(table.stdout.split('\n')[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
-    const listed = async (...words: string[]) =>
-      JSON.parse((await admin([...words, '--json'])).stdout.split('\n')[0] ?? '')
-    expect(await listed('account', 'list')).toMatchObject({ id: 1, name: 'default', balance: 10_000 })
-    expect(await listed('key', 'list', '--account', 'acme')).toMatchObject({
-      ...{ spend_limit: 10, spent: 1, quota: 9, used: 1, allowed_ips: ['127.0.0.1'] },
-    })
-    expect(await listed('credits', 'list', 'acme')).toMatchObject({ kind: 'charge', amount: -1, key: 2 })
+it('admin, beside a running service lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
+  const { service, admin, key, image } = await createAdmin()
+  await admin('account create acme --balance 5')
+  await image(await key('--account acme --spend-limit 10 --quota 9 --allow-ip 127.0.0.1'))
+  expect((await admin('account list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
+    '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
+  )
+  expect((await admin('key list --account acme')).stdout).toMatch(
+    /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\trk_[\w-]{6}\t\S+\n$/,
+  )
+  expect((await admin('credits list acme')).stdout).toMatch(
+    /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
+  )
+  const table = await service.run(['admin', 'account', 'list', ...dataWords(service)], {
+    tty: { stdout: true, stderr: true },
   })
+  expect(table.stdout.split('\n')[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
+  const listed = async (...words: string[]) =>
+    JSON.parse((await admin([...words, '--json'])).stdout.split('\n')[0] ?? '')
+  expect(await listed('account', 'list')).toMatchObject({ id: 1, name: 'default', balance: 10_000 })
+  expect(await listed('key', 'list', '--account', 'acme')).toMatchObject({
+    ...{ spend_limit: 10, spent: 1, quota: 9, used: 1, allowed_ips: ['127.0.0.1'] },
+  })
+  expect(await listed('credits', 'list', 'acme')).toMatchObject({ kind: 'charge', amount: -1, key: 2 })
+})
 
-  it('lists the runs of all accounts, of one, and of one status', async () => {
-    const { admin, key, image } = await createAdmin()
-    await admin('account create acme --balance 5')
-    await image(await key('--account acme'))
-    await image(await key('--account default'), '-n 2')
-    const rows = async (...words: string[]) =>
-      (await admin(['run', 'list', ...words])).stdout
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.split('\t'))
-    const all = await rows()
-    expect(all.map(([, account, , kind]) => [account, kind])).toEqual([
-      ['default', 'image'],
-      ['default', 'image'],
-      ['acme', 'image'],
-    ])
-    expect(await rows('--account', 'acme', '--limit', '1')).toEqual([all[2]])
-    expect((await admin('run list --status failed')).stdout).toBe('')
-    const [json] = (await admin('run list --json')).stdout.split('\n')
-    expect(JSON.parse(json ?? '')).toMatchObject({
-      account: 'default',
-      prompt: 'a fox',
-      price: 1,
-      refunded: false,
-    })
-    expect(await admin('run list --account acne')).toMatchObject({ code: 2, stdout: '' })
-    expect((await admin('run list --status gone')).code).toBe(2)
+it('admin, beside a running service lists the runs of all accounts, of one, and of one status', async () => {
+  const { admin, key, image } = await createAdmin()
+  await admin('account create acme --balance 5')
+  await image(await key('--account acme'))
+  await image(await key('--account default'), '-n 2')
+  const rows = async (...words: string[]) =>
+    (await admin(['run', 'list', ...words])).stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t'))
+  const all = await rows()
+  expect(all.map(([, account, , kind]) => [account, kind])).toEqual([
+    ['default', 'image'],
+    ['default', 'image'],
+    ['acme', 'image'],
+  ])
+  expect(await rows('--account', 'acme', '--limit', '1')).toEqual([all[2]])
+  expect((await admin('run list --status failed')).stdout).toBe('')
+  const [json] = (await admin('run list --json')).stdout.split('\n')
+  expect(JSON.parse(json ?? '')).toMatchObject({
+    account: 'default',
+    prompt: 'a fox',
+    price: 1,
+    refunded: false,
   })
+  expect(await admin('run list --account acne')).toMatchObject({ code: 2, stdout: '' })
+  expect((await admin('run list --status gone')).code).toBe(2)
+})
 
-  it('shows a key once: neither the data nor anything else said holds it', async () => {
-    const { service, admin } = await createAdmin()
-    const made = await admin('key create --account default --json --debug')
-    const { api_key: key, ...rest } = JSON.parse(made.stdout)
-    expect(rest).toMatchObject({ id: 2, account: 'default', name: 'key', spend_limit: null })
-    expect(made.stderr).not.toContain(key)
-    for (const words of [['list'], ['list', '--json']])
-      expect((await admin(['key', ...words])).stdout).not.toContain(key)
-    const stored = await storedText(service)
-    expect(stored).toContain(hashOfKey(key))
-    expect(stored).not.toContain(key)
-  })
+it('admin, beside a running service shows a key once: neither the data nor anything else said holds it', async () => {
+  const { service, admin } = await createAdmin()
+  const made = await admin('key create --account default --json --debug')
+  const { api_key: key, ...rest } = JSON.parse(made.stdout)
+  expect(rest).toMatchObject({ id: 2, account: 'default', name: 'key', spend_limit: null })
+  expect(made.stderr).not.toContain(key)
+  for (const words of [['list'], ['list', '--json']])
+    expect((await admin(['key', ...words])).stdout).not.toContain(key)
+  const stored = await storedText(service)
+  expect(stored).toContain(hashOfKey(key))
+  expect(stored).not.toContain(key)
+})
 
-  it('adds everything up anew, and fails when it does not fit', async () => {
-    const { service, admin } = await createAdmin()
-    expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
-    expect(JSON.parse((await admin('verify --json')).stdout)).toEqual({
-      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [], outcome_unknown: [] },
-    })
-    await runSql(service, 'UPDATE accounts SET balance = 7')
-    const found = await admin('verify')
-    expect(found).toMatchObject({
-      code: 8,
-      stdout: 'Account default has a balance of 7, and its entries sum to 10000.\n',
-    })
-    expect(found.stderr).toContain('1 problem found in the database')
-    const json = await admin('verify --json')
-    expect(json.code).toBe(8)
-    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
-    expect(JSON.parse(json.stderr).error.code).toBe('service_error')
+it('admin, beside a running service adds everything up anew, and fails when it does not fit', async () => {
+  const { service, admin } = await createAdmin()
+  expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
+  expect(JSON.parse((await admin('verify --json')).stdout)).toEqual({
+    ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [], outcome_unknown: [] },
   })
+  await runSql(service, 'UPDATE accounts SET balance = 7')
+  const found = await admin('verify')
+  expect(found).toMatchObject({
+    code: 8,
+    stdout: 'Account default has a balance of 7, and its entries sum to 10000.\n',
+  })
+  expect(found.stderr).toContain('1 problem found in the database')
+  const json = await admin('verify --json')
+  expect(json.code).toBe(8)
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
+  expect(JSON.parse(json.stderr).error.code).toBe('service_error')
 })
 
 describe('admin, wrongly used', () => {
@@ -189,27 +194,27 @@ describe('admin, wrongly used', () => {
     before = await listAll()
   })
 
-  it.each<[readonly string[], RegExp]>([
-    [['account', 'create', 'default'], /Account default already exists/],
+  it.each<[CommandLine, RegExp]>([
+    ['account create default', /Account default already exists/],
     [['account', 'create', 'two\nlines'], /not a valid name for an account/],
     [['account', 'create', 'a\u202eb'], /not a valid name for an account[\s\S]*invisible characters/],
-    [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],
-    [['key', 'create'], /Missing --account/],
-    [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
-    [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota: "many"/],
+    ['account create x --balance -1', /--balance: "-1" is not a whole number from 0/],
+    ['key create', /Missing --account/],
+    ['key create --account nobody', /Account nobody does not exist/],
+    ['key create --account default --quota many', /--quota: "many"/],
     [
-      ['key', 'create', '--account', 'default', '--expires', '90'],
+      'key create --account default --expires 90',
       /"90" is not a valid duration\.\n {2}Examples: 90d, 12h, 2030-01-31\.\n/,
     ],
-    [['key', 'disable', '7'], /Key 7 does not exist/],
-    [['key', 'set', 'first'], /Nothing to change/],
-    [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /"none" is not an IP address/],
-    [['key', 'create', '--account', 'default', '--allow-ip', ''], /--allow-ip has no value/],
-    [['credits', 'add', 'default', 'much'], /<n>: "much" is not a whole number/],
-    [['credits', 'add', 'default', '0'], /number of credits is 0/],
-    [['credits', 'list', 'nobody'], /Account nobody does not exist/],
-    [['run', 'refund', 'nope'], /Run nope does not exist[\s\S]*--data and --database/],
-    [['verify', '--local'], /cannot be used with --local or --base-url/],
+    ['key disable 7', /Key 7 does not exist/],
+    ['key set first', /Nothing to change/],
+    ['key set first --allow-ip none --allow-ip ::1', /"none" is not an IP address/],
+    ['key create --account default --allow-ip ""', /--allow-ip has no value/],
+    ['credits add default much', /<n>: "much" is not a whole number/],
+    ['credits add default 0', /number of credits is 0/],
+    ['credits list nobody', /Account nobody does not exist/],
+    ['run refund nope', /Run nope does not exist[\s\S]*--data and --database/],
+    ['verify --local', /cannot be used with --local or --base-url/],
   ])('%s is exit 2', async (words, says) => {
     const { code, stdout, stderr } = await shared.admin(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -241,15 +246,15 @@ describe('admin, wrongly used', () => {
   it.skipIf(usesPostgres)(
     'makes no data folder where it only looks, and a whole one where it makes an account',
     async () => {
-      const home = temporaryFolder()
+      const { home, run } = createHome({ env: {} })
       const data = join(home, 'data')
-      expect(await runCli(`admin account list --data ${data}`, { home })).toMatchObject({
+      expect(await run(`admin account list --data ${data}`)).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('contains no data of a local service'),
       })
       expect(existsSync(data)).toBe(false)
-      expect((await runCli(`admin account create acme --data ${data}`, { home })).code).toBe(0)
-      expect((await runCli(`admin account list --data ${data}`, { home })).stdout).toMatch(/^1\tacme\t0\t/)
+      expect((await run(`admin account create acme --data ${data}`)).code).toBe(0)
+      expect((await run(`admin account list --data ${data}`)).stdout).toMatch(/^1\tacme\t0\t/)
     },
   )
 })

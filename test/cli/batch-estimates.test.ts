@@ -1,11 +1,11 @@
 /** `rushes batch`: estimates of its plan and of what it has created, `--max-cost`, and the labels of its rows. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
-import { withJournal } from '../support/journal.js'
+import { rowsOf } from '../support/index.js'
 
 const IMAGE = 'rushes/preview-image'
 const VIDEO = 'rushes/preview-video'
@@ -24,17 +24,9 @@ async function createBatch(
   currency = 'USD',
   options: Parameters<typeof createFamily>[1] = {},
 ) {
-  const batch = await createFamily(rows, options)
-  const { home } = batch.service
-  const setPrices = (next: object) => {
-    mkdirSync(join(home, 'config'), { recursive: true })
-    const profile = { currency, prices: next }
-    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles: { default: profile } }))
-  }
-  setPrices(prices)
+  const batch = await createFamily(rows, { config: { currency, prices }, ...options })
   return {
     ...batch,
-    setPrices,
     /** Loses the response to the create of this prompt. */
     losing: (prompt: string, words: readonly string[] = []) => {
       const fetch: Fetch = async (request) => {
@@ -44,158 +36,151 @@ async function createBatch(
       }
       return batch.run(words, { fetch })
     },
-    journal: () => withJournal(home, (journal) => journal.list({})),
   }
 }
 
 const last = (text: string) => lines(text).at(-1)
 
-describe('the estimate', () => {
-  it('of a plan is that of the rows to create; --json has it by model', async () => {
-    const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
-    const { code, stderr } = await run('--dry-run')
-    expect({ code, created: created() }).toEqual({ code: 0, created: [] })
-    expect(lines(stderr)).toEqual(['4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)'])
-    expect(objects((await run('--check --json')).stdout).at(-1).summary).toMatchObject({
-      estimate: 3.3,
-      currency: 'USD',
-      without_price: 1,
-      estimates: { [IMAGE]: 0.3, [VIDEO]: 3, 'acme/other': null },
-    })
-  })
-
-  it('of a batch is that of the runs that it has created, and the journal has that of each', async () => {
-    const { run, write, journal, folder } = await createBatch([FOX, HEN])
-    await run('--only fox')
-    write([FOX, HEN, FILM])
-    const summaryPath = join(folder, 'summary.md')
-    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
-    const report = join(folder, 'report.json')
-    const { code, stderr } = await run(`--report ${report}`, { env })
-    expect(code).toBe(0)
-    expect(last(stderr)).toMatch(/^3 runs: 2 created, 1 up to date \(\d+ s\)\. Estimate: 3\.2 USD$/)
-    expect(readFileSync(summaryPath, 'utf8')).toContain('2 created, 1 up to date. Estimate: 3.2 USD.\n')
-    expect(JSON.parse(readFileSync(report, 'utf8')).summary).toMatchObject({
-      estimate: 3.2,
-      currency: 'USD',
-      without_price: 0,
-      estimates: { [IMAGE]: 0.2, [VIDEO]: 3 },
-    })
-    const millionths = journal().map(({ estimate }) => estimate)
-    expect(millionths.sort((a, b) => (a?.millionths ?? 0) - (b?.millionths ?? 0))).toEqual([
-      { millionths: 100_000, currency: 'USD' },
-      { millionths: 200_000, currency: 'USD' },
-      { millionths: 3_000_000, currency: 'USD' },
-    ])
-    const again = await run('--json')
-    expect(last((await run()).stderr)).toMatch(/^3 runs: 3 up to date \(0 s\)$/)
-    expect(objects(again.stdout)[0].summary).toMatchObject({ estimate: 0, without_price: 0, estimates: {} })
-  })
-
-  it('counts a create whose outcome is unknown, and none that was refused', async () => {
-    const { losing } = await createBatch([FOX, HEN])
-    const { code, stderr } = await losing(FOX.prompt)
-    expect(code).toBe(13)
-    expect(stderr).toMatch(/^2 runs: 1 unconfirmed, 1 not started \(\d+ s\)\. Estimate: 0\.1 USD$/m)
-    const refused = await createBatch([FOX])
-    const noKey = await refused.run([], { env: { RUSHES_API_KEY: 'rk_no_such_key' } })
-    expect(noKey.code).toBe(4)
-    expect(noKey.stderr).toMatch(/^1 run: 1 failed \(\d+ s\)$/m)
+it('the estimate of a plan is that of the rows to create; --json has it by model', async () => {
+  const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
+  const { code, stderr } = await run('--dry-run')
+  expect({ code, created: created() }).toEqual({ code: 0, created: [] })
+  expect(lines(stderr)).toEqual(['4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)'])
+  expect(objects((await run('--check --json')).stdout).at(-1).summary).toMatchObject({
+    estimate: 3.3,
+    currency: 'USD',
+    without_price: 1,
+    estimates: { [IMAGE]: 0.3, [VIDEO]: 3, 'acme/other': null },
   })
 })
 
-describe('--max-cost', () => {
-  it('counts all rows that a graph may create, and ends with exit 2 before anything is sent', async () => {
-    // Three images and a video, three of which wait for others.
-    const { run, created, lock } = await createBatch(FAMILY)
-    const refused = await run('--max-cost 1.799999')
-    expect({ code: refused.code, created: created(), lock: lock() }).toEqual({
-      code: 2,
-      created: [],
-      lock: undefined,
-    })
-    expect(refused.stderr).toContain('The estimate is 1.8 USD, but --max-cost allows 1.799999 USD.')
-    expect((await run('--max-cost 1.8')).code).toBe(0)
-    expect(created()).toHaveLength(4)
-    // What is up to date costs nothing.
-    expect((await run('--max-cost 0')).code).toBe(0)
+it('the estimate of a batch is that of the runs that it has created, and the journal has that of each', async () => {
+  const { run, write, service, folder } = await createBatch([FOX, HEN])
+  await run('--only fox')
+  write([FOX, HEN, FILM])
+  const summaryPath = join(folder, 'summary.md')
+  const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
+  const report = join(folder, 'report.json')
+  const { code, stderr } = await run(`--report ${report}`, { env })
+  expect(code).toBe(0)
+  expect(last(stderr)).toMatch(/^3 runs: 2 created, 1 up to date \(\d+ s\)\. Estimate: 3\.2 USD$/)
+  expect(readFileSync(summaryPath, 'utf8')).toContain('2 created, 1 up to date. Estimate: 3.2 USD.\n')
+  expect(JSON.parse(readFileSync(report, 'utf8')).summary).toMatchObject({
+    estimate: 3.2,
+    currency: 'USD',
+    without_price: 0,
+    estimates: { [IMAGE]: 0.2, [VIDEO]: 3 },
   })
-
-  it('of the environment counts too; --dry-run prints the plan before it refuses, and --check does not', async () => {
-    const { run } = await createBatch([FOX, HEN])
-    const env = { RUSHES_MAX_COST: '0.2' }
-    const dry = await run('--dry-run', { env })
-    expect(dry.code).toBe(2)
-    expect(lines(dry.stdout)).toHaveLength(2)
-    expect(dry.stderr).toContain('Estimate: 0.3 USD\nerror: The estimate is 0.3 USD, but')
-    expect((await run('--check', { env })).code).toBe(10)
-    expect((await run('--max-cost 1e3')).stderr).toMatch(/"1e3" is not an amount/)
-  })
-
-  it('refuses a row without a price only if it may be created', async () => {
-    // The service does not have this model, and so no price of it.
-    const film = { ...FILM, model: 'acme/cinema-1' }
-    const { run, setPrices, created } = await createBatch([FOX, film], { [IMAGE]: PRICES[IMAGE] })
-    const words = ['--max-cost', '100']
-    const { code, stderr } = await run(words)
-    expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-    expect(stderr).toMatch(/1 run has no price in USD \(acme\/cinema-1\), so --max-cost cannot be checked/)
-    expect((await run([...words, '--only', 'fox'])).code).toBe(0)
-    expect(created()).toEqual(['a fox'])
-    setPrices({ 'acme/cinema-1': { run: 1 } })
-    expect((await run([...words, '--dry-run'])).code).toBe(0)
-  })
-
-  it('uses the prices of the service, which a plan requests too', async () => {
-    const { run, service } = await createBatch([FOX], {}, 'credits', { hasList: true })
-    const offline: Fetch = async () => {
-      throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
-    }
-    const refused = await run('--max-cost 100 --dry-run', { fetch: offline })
-    expect(refused.stderr).toContain('could not be read, so the limit cannot be checked')
-    expect((await run('--max-cost 0.5 --dry-run')).stderr).toContain('The estimate is 1 credit, but')
-    expect(service.requests.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual([
-      'GET /api/v1/models',
-    ])
-    expect((await run('--max-cost 100')).stderr).toMatch(/Estimate: 1 credit$/m)
-  })
-
-  it('writes the plan to the report and the job summary before it refuses', async () => {
-    const { run, folder } = await createBatch([FOX, HEN])
-    const [report, summaryPath] = [join(folder, 'report.json'), join(folder, 'summary.md')]
-    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
-    const refused = await run(`--max-cost 0.2 --report ${report}`, { env })
-    expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(readFileSync(summaryPath, 'utf8')).toMatch(
-      /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| create \| fox \|/,
-    )
-    const { runs, summary } = JSON.parse(readFileSync(report, 'utf8'))
-    expect([...runs.map(({ action }: { action: string }) => action), summary.estimate]).toEqual([
-      'create',
-      'create',
-      0.3,
-    ])
-    expect(await run('--max-cost 0.2 --json')).toMatchObject({ code: 2, stdout: '' })
-  })
+  const millionths = rowsOf(service.home).map(({ estimate }) => estimate)
+  expect(millionths.sort((a, b) => (a?.millionths ?? 0) - (b?.millionths ?? 0))).toEqual([
+    { millionths: 100_000, currency: 'USD' },
+    { millionths: 200_000, currency: 'USD' },
+    { millionths: 3_000_000, currency: 'USD' },
+  ])
+  const again = await run('--json')
+  expect(last((await run()).stderr)).toMatch(/^3 runs: 3 up to date \(0 s\)$/)
+  expect(objects(again.stdout)[0].summary).toMatchObject({ estimate: 0, without_price: 0, estimates: {} })
 })
 
-describe('labels', () => {
-  it('enter the journal, are never sent, and keep rows up to date', async () => {
-    const batch = await createBatch([{ ...FOX, label: ['spring', 'web'] }, HEN])
-    expect((await batch.run()).code).toBe(0)
-    const bodies = batch.service.requests.map(({ body }) => Buffer.from(body ?? []).toString()).join()
-    expect(bodies).toContain('a fox')
-    expect(bodies).not.toMatch(/label|spring/)
-    expect(readFileSync(batch.lockPath, 'utf8')).not.toMatch(/label|spring/)
-    expect(batch.journal().map(({ labels }) => labels)).toEqual(
-      expect.arrayContaining([['spring', 'web'], []]),
-    )
-    batch.write([
-      { ...FOX, label: 'autumn' },
-      { ...HEN, label: 'autumn' },
-    ])
-    expect((await batch.run('--check')).code).toBe(0)
-    const list = await batch.service.run('list --label spring --json')
-    expect(objects(list.stdout)).toHaveLength(1)
+it('the estimate counts a create whose outcome is unknown, and none that was refused', async () => {
+  const { losing } = await createBatch([FOX, HEN])
+  const { code, stderr } = await losing(FOX.prompt)
+  expect(code).toBe(13)
+  expect(stderr).toMatch(/^2 runs: 1 unconfirmed, 1 not started \(\d+ s\)\. Estimate: 0\.1 USD$/m)
+  const refused = await createBatch([FOX])
+  const noKey = await refused.run([], { env: { RUSHES_API_KEY: 'rk_no_such_key' } })
+  expect(noKey.code).toBe(4)
+  expect(noKey.stderr).toMatch(/^1 run: 1 failed \(\d+ s\)$/m)
+})
+
+it('--max-cost counts all rows that a graph may create, and ends with exit 2 before anything is sent', async () => {
+  // Three images and a video, three of which wait for others.
+  const { run, created, lock } = await createBatch(FAMILY)
+  const refused = await run('--max-cost 1.799999')
+  expect({ code: refused.code, created: created(), lock: lock() }).toEqual({
+    code: 2,
+    created: [],
+    lock: undefined,
   })
+  expect(refused.stderr).toContain('The estimate is 1.8 USD, but --max-cost allows 1.799999 USD.')
+  expect((await run('--max-cost 1.8')).code).toBe(0)
+  expect(created()).toHaveLength(4)
+  // What is up to date costs nothing.
+  expect((await run('--max-cost 0')).code).toBe(0)
+})
+
+it('--max-cost of the environment counts too; --dry-run prints the plan before it refuses, and --check does not', async () => {
+  const { run } = await createBatch([FOX, HEN])
+  const env = { RUSHES_MAX_COST: '0.2' }
+  const dry = await run('--dry-run', { env })
+  expect(dry.code).toBe(2)
+  expect(lines(dry.stdout)).toHaveLength(2)
+  expect(dry.stderr).toContain('Estimate: 0.3 USD\nerror: The estimate is 0.3 USD, but')
+  expect((await run('--check', { env })).code).toBe(10)
+  expect((await run('--max-cost 1e3')).stderr).toMatch(/"1e3" is not an amount/)
+})
+
+it('--max-cost refuses a row without a price only if it may be created', async () => {
+  // The service does not have this model, and so no price of it.
+  const film = { ...FILM, model: 'acme/cinema-1' }
+  const { run, service, created } = await createBatch([FOX, film], { [IMAGE]: PRICES[IMAGE] })
+  const words = ['--max-cost', '100']
+  const { code, stderr } = await run(words)
+  expect({ code, created: created() }).toEqual({ code: 2, created: [] })
+  expect(stderr).toMatch(/1 run has no price in USD \(acme\/cinema-1\), so --max-cost cannot be checked/)
+  expect((await run([...words, '--only', 'fox'])).code).toBe(0)
+  expect(created()).toEqual(['a fox'])
+  await service.run(['config', 'set', 'prices', '{"acme/cinema-1":{"run":1}}'])
+  expect((await run([...words, '--dry-run'])).code).toBe(0)
+})
+
+it('--max-cost uses the prices of the service, which a plan requests too', async () => {
+  const { run, service } = await createBatch([FOX], {}, 'credits', { hasList: true })
+  const offline: Fetch = async () => {
+    throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
+  }
+  const refused = await run('--max-cost 100 --dry-run', { fetch: offline })
+  expect(refused.stderr).toContain('could not be read, so the limit cannot be checked')
+  expect((await run('--max-cost 0.5 --dry-run')).stderr).toContain('The estimate is 1 credit, but')
+  expect(service.requests.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual([
+    'GET /api/v1/models',
+  ])
+  expect((await run('--max-cost 100')).stderr).toMatch(/Estimate: 1 credit$/m)
+})
+
+it('--max-cost writes the plan to the report and the job summary before it refuses', async () => {
+  const { run, folder } = await createBatch([FOX, HEN])
+  const [report, summaryPath] = [join(folder, 'report.json'), join(folder, 'summary.md')]
+  const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
+  const refused = await run(`--max-cost 0.2 --report ${report}`, { env })
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(readFileSync(summaryPath, 'utf8')).toMatch(
+    /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| create \| fox \|/,
+  )
+  const { runs, summary } = JSON.parse(readFileSync(report, 'utf8'))
+  expect([...runs.map(({ action }: { action: string }) => action), summary.estimate]).toEqual([
+    'create',
+    'create',
+    0.3,
+  ])
+  expect(await run('--max-cost 0.2 --json')).toMatchObject({ code: 2, stdout: '' })
+})
+
+it('labels enter the journal, are never sent, and keep rows up to date', async () => {
+  const batch = await createBatch([{ ...FOX, label: ['spring', 'web'] }, HEN])
+  expect((await batch.run()).code).toBe(0)
+  const bodies = batch.service.requests.map(({ body }) => Buffer.from(body ?? []).toString()).join()
+  expect(bodies).toContain('a fox')
+  expect(bodies).not.toMatch(/label|spring/)
+  expect(readFileSync(batch.lockPath, 'utf8')).not.toMatch(/label|spring/)
+  expect(rowsOf(batch.service.home).map(({ labels }) => labels)).toEqual(
+    expect.arrayContaining([['spring', 'web'], []]),
+  )
+  batch.write([
+    { ...FOX, label: 'autumn' },
+    { ...HEN, label: 'autumn' },
+  ])
+  expect((await batch.run('--check')).code).toBe(0)
+  const list = await batch.service.run('list --label spring --json')
+  expect(objects(list.stdout)).toHaveLength(1)
 })

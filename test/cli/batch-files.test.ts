@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily, SHEET, sha256 } from '../support/family.js'
@@ -19,52 +19,48 @@ async function moving() {
   return family
 }
 
-describe('the old path of a moved row', () => {
-  it('keeps a new file that the user put there', async () => {
-    const { run, path, lock } = await moving()
-    mkdirSync(path('img'))
-    renameSync(path('sheet.png'), path('img/sheet.png'))
-    writeFileSync(path('sheet.png'), 'mine')
-    expect((await run()).code).toBe(0)
-    expect([lock().sheet.file, textOf(path('sheet.png'))]).toEqual(['img/sheet.png', 'mine'])
-  })
-
-  it('keeps a file outside the folder that an edited lock file names, also with the same bytes', async () => {
-    const { run, path, folder, editLock } = await moving()
-    mkdirSync(path('img'))
-    renameSync(path('sheet.png'), path('img/sheet.png'))
-    const outside = join(folder, '..', 'outside.png')
-    writeFileSync(outside, readFileSync(path('img/sheet.png')))
-    editLock((runs) => {
-      runs.sheet = { ...runs.sheet, file: '../outside.png' }
-    })
-    expect((await run()).code).toBe(0)
-    expect(existsSync(outside)).toBe(true)
-  })
+it('the old path of a moved row keeps a new file that the user put there', async () => {
+  const { run, path, lock } = await moving()
+  mkdirSync(path('img'))
+  renameSync(path('sheet.png'), path('img/sheet.png'))
+  writeFileSync(path('sheet.png'), 'mine')
+  expect((await run()).code).toBe(0)
+  expect([lock().sheet.file, textOf(path('sheet.png'))]).toEqual(['img/sheet.png', 'mine'])
 })
 
-describe('a file that changes while rows are moved', () => {
-  /** Writes the file directly before the first link of a move is made. */
-  const editing = (path: string): FileSystem => ({
-    link(from, to) {
-      if (/\.move$/.test(to)) writeFileSync(path, 'mine')
-      return link(from, to)
-    },
+it('the old path of a moved row keeps a file outside the folder that an edited lock file names, also with the same bytes', async () => {
+  const { run, path, folder, editLock } = await moving()
+  mkdirSync(path('img'))
+  renameSync(path('sheet.png'), path('img/sheet.png'))
+  const outside = join(folder, '..', 'outside.png')
+  writeFileSync(outside, readFileSync(path('img/sheet.png')))
+  editLock((runs) => {
+    runs.sheet = { ...runs.sheet, file: '../outside.png' }
   })
+  expect((await run()).code).toBe(0)
+  expect(existsSync(outside)).toBe(true)
+})
 
-  it.each([
-    ['at the new path', 'img/sheet.png'],
-    ['at the old path', 'sheet.png'],
-  ])('%s is kept, and nothing is sent', async (_, name) => {
-    const { run, path, created } = await moving()
-    mkdirSync(path('img'))
-    const made = sha256(path('sheet.png'))
-    const { code, stderr } = await run([], { fileSystem: editing(path(name)) })
-    expect([code, created()]).toEqual([12, []])
-    expect(stderr).toContain('Nothing was sent')
-    expect(textOf(path(name))).toBe('mine')
-    if (name !== 'sheet.png') expect(sha256(path('sheet.png'))).toBe(made)
-  })
+/** Writes the file directly before the first link of a move is made. */
+const editing = (path: string): FileSystem => ({
+  link(from, to) {
+    if (/\.move$/.test(to)) writeFileSync(path, 'mine')
+    return link(from, to)
+  },
+})
+
+it.each([
+  ['at the new path', 'img/sheet.png'],
+  ['at the old path', 'sheet.png'],
+])('a file that changes while rows are moved %s is kept, and nothing is sent', async (_, name) => {
+  const { run, path, created } = await moving()
+  mkdirSync(path('img'))
+  const made = sha256(path('sheet.png'))
+  const { code, stderr } = await run([], { fileSystem: editing(path(name)) })
+  expect([code, created()]).toEqual([12, []])
+  expect(stderr).toContain('Nothing was sent')
+  expect(textOf(path(name))).toBe('mine')
+  if (name !== 'sheet.png') expect(sha256(path('sheet.png'))).toBe(made)
 })
 
 it('the files that another manifest of the folder is moving stay', async () => {

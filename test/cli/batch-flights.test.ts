@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { scripted } from '../support/cli.js'
 import { createFamily, type Row } from '../support/family.js'
+import { scripted } from '../support/index.js'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
 
@@ -46,43 +46,42 @@ async function start(rows: readonly Row[], ...holds: readonly string[]) {
   return { ...family, release: engine.release, elsewhere, working }
 }
 
-describe('a renamed row that waits for another one', () => {
-  it('keeps `working` in the lock file while its run is in flight', async () => {
-    const { run, write, created, working, elsewhere } = await start([row('a', 'A'), row('x', 'B', 'a')], 'B')
-    expect((await run('--timeout 30s')).code).toBe(11)
-    write([row('a', 'A again'), row('y', 'B', 'a')])
-    created()
-    expect([(await run('--timeout 30s')).code, created()]).toEqual([11, ['A again']])
-    expect(working()).toBeDefined()
-    expect([(await run([], elsewhere)).code, created()]).toEqual([13, []])
-  })
-
-  it('finds the file that a killed batch had given its name', async () => {
-    const { run, write, created, editLock, editJournal, path, lock } = await start([
-      row('a', 'A'),
-      row('b', 'B', 'a'),
-    ])
-    await run()
-    const { run: id } = lock().b
-    // Killed between the rename of b.png and the lock file.
-    editLock((runs) => {
-      delete runs.b
-    })
-    editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
-    write([row('a', 'A again'), row('b', 'B', 'a')])
-    created()
-    const { code, stderr } = await run()
-    expect({ code, stderr, created: created() }).toEqual({ code: 0, stderr, created: ['A again'] })
-    expect(lock().b.run).toBe(id)
-    expect(readdirSync(path('.')).filter((name) => name.endsWith('.png'))).toEqual(['a.png', 'b.png'])
-  })
+it('a renamed row that waits for another one keeps `working` in the lock file while its run is in flight', async () => {
+  const { run, write, created, working, elsewhere } = await start([row('a', 'A'), row('x', 'B', 'a')], 'B')
+  expect((await run('--timeout 30s')).code).toBe(11)
+  write([row('a', 'A again'), row('y', 'B', 'a')])
+  created()
+  expect([(await run('--timeout 30s')).code, created()]).toEqual([11, ['A again']])
+  expect(working()).toBeDefined()
+  expect([(await run([], elsewhere)).code, created()]).toEqual([13, []])
 })
 
-describe('a row that was edited while its create is in flight', () => {
-  it.each([
-    ['running', 11],
-    ['unconfirmed', 13],
-  ])('pays for the edit, and not again when the edit is reverted: %s', async (what, code) => {
+it('a renamed row that waits for another one finds the file that a killed batch had given its name', async () => {
+  const { run, write, created, editLock, editJournal, path, lock } = await start([
+    row('a', 'A'),
+    row('b', 'B', 'a'),
+  ])
+  await run()
+  const { run: id } = lock().b
+  // Killed between the rename of b.png and the lock file.
+  editLock((runs) => {
+    delete runs.b
+  })
+  editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
+  write([row('a', 'A again'), row('b', 'B', 'a')])
+  created()
+  const { code, stderr } = await run()
+  expect({ code, stderr, created: created() }).toEqual({ code: 0, stderr, created: ['A again'] })
+  expect(lock().b.run).toBe(id)
+  expect(readdirSync(path('.')).filter((name) => name.endsWith('.png'))).toEqual(['a.png', 'b.png'])
+})
+
+it.each([
+  ['running', 11],
+  ['unconfirmed', 13],
+])(
+  'a row that was edited while its create is in flight pays for the edit, and not again when the edit is reverted: %s',
+  async (what, code) => {
     const { run, write, created, service, release } = await start([row('a', 'A')], 'A')
     const lost: Fetch = async (request) => {
       const response = await service.counting(request)
@@ -98,8 +97,8 @@ describe('a row that was edited while its create is in flight', () => {
     write([row('a', 'A')])
     const reverted = await run()
     expect([reverted.code, created()]).toEqual([what === 'running' ? 0 : 13, []])
-  })
-})
+  },
+)
 
 it('a batch removes the part of a download that it left when it was killed, and not one of another command', async () => {
   const { run, write, lockPath, path } = await start([row('a', 'A')])

@@ -1,17 +1,18 @@
 /** What a batch still creates when the time limit of its runs has passed. */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createFamily } from '../support/family.js'
 
 const ROWS = ['a', 'b', 'c'].map((name) => ({ name, prompt: name }))
 
-describe('a run whose time limit has passed', () => {
-  it.each([
-    [['--concurrency', '1'], ['a']],
-    [
-      ['--concurrency', '2'],
-      ['a', 'b'],
-    ],
-  ])('still counts for %j: no further run is created', async (flags, created) => {
+it.each([
+  [['--concurrency', '1'], ['a']],
+  [
+    ['--concurrency', '2'],
+    ['a', 'b'],
+  ],
+])(
+  'a run whose time limit has passed still counts for %j: no further run is created',
+  async (flags, created) => {
     const batch = await createFamily(ROWS, { rendering: false })
     const { code, stderr } = await batch.run([...flags, '--timeout', '2s'])
     expect([code, batch.created()]).toEqual([11, created])
@@ -21,5 +22,5 @@ describe('a run whose time limit has passed', () => {
     batch.service.service.startRendering()
     expect((await batch.run(flags)).code).toBe(0)
     expect([...created, ...batch.created()].sort()).toEqual(['a', 'b', 'c'])
-  })
-})
+  },
+)

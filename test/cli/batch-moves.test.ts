@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { builtInSchema } from '../../src/protocol/models.js'
 import { createFamily, type Row } from '../support/family.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 type AnyRow = Readonly<Record<string, unknown>>
 
@@ -97,8 +97,9 @@ const MOVES: Readonly<Record<string, Move>> = {
   },
 }
 
-describe('each row keeps its own picture, and nothing is paid again, after the move of', () => {
-  it.each(Object.entries(MOVES))('%s', async (_, { before, after, was, files }) => {
+it.each(Object.entries(MOVES))(
+  'each row keeps its own picture, and nothing is paid again, after the move of %s',
+  async (_, { before, after, was, files }) => {
     const { run, created, contents, write, lock, folder, service } = await start(before)
     expect(await run()).toMatchObject({ code: 0 })
     const old = contents()
@@ -117,30 +118,28 @@ describe('each row keeps its own picture, and nothing is paid again, after the m
     // The next batch has nothing to do, and nothing to report.
     expect((await run('--check')).code).toBe(0)
     expect((await run()).stderr).not.toMatch(/renamed/)
-  })
-})
+  },
+)
 
-describe('rows whose models come from the environment', () => {
-  const input = builtInSchema('image')
-  const models = ['acme/one', 'acme/two'].map((name) => ({
-    document: { name, kind: 'image' as const, input },
-  }))
-  const withModel = (model: string) => ({ env: { RUSHES_IMAGE_MODEL: model } })
-  const without = withModel('')
+const input = builtInSchema('image')
+const models = ['acme/one', 'acme/two'].map((name) => ({
+  document: { name, kind: 'image' as const, input },
+}))
+const withModel = (model: string) => ({ env: { RUSHES_IMAGE_MODEL: model } })
+const without = withModel('')
 
-  it('stay up to date without a model in the environment, and keep their pictures when renamed', async () => {
-    const before = [row({ name: 'fox', output: 'fox.png', count: 2 })]
-    const { run, created, contents, write } = await start(before, { models })
-    expect((await run('--only fox.png', withModel('acme/one'))).code).toBe(0)
-    expect((await run('--only fox-2', withModel('acme/two'))).code).toBe(0)
-    expect(created()).toEqual([PROMPT, PROMPT])
-    const old = contents()
-    expect(await run('--check', without)).toMatchObject({ code: 0 })
-    write([row({ name: 'vixen', output: 'vixen.png', count: 2 })])
-    expect(await run([], without)).toMatchObject({ code: 0 })
-    expect(created()).toEqual([])
-    expect(contents()).toEqual({ vixen: old.fox, 'vixen-2': old['fox-2'] })
-  })
+it('rows whose models come from the environment stay up to date without a model in the environment, and keep their pictures when renamed', async () => {
+  const before = [row({ name: 'fox', output: 'fox.png', count: 2 })]
+  const { run, created, contents, write } = await start(before, { models })
+  expect((await run('--only fox.png', withModel('acme/one'))).code).toBe(0)
+  expect((await run('--only fox-2', withModel('acme/two'))).code).toBe(0)
+  expect(created()).toEqual([PROMPT, PROMPT])
+  const old = contents()
+  expect(await run('--check', without)).toMatchObject({ code: 0 })
+  write([row({ name: 'vixen', output: 'vixen.png', count: 2 })])
+  expect(await run([], without)).toMatchObject({ code: 0 })
+  expect(created()).toEqual([])
+  expect(contents()).toEqual({ vixen: old.fox, 'vixen-2': old['fox-2'] })
 })
 
 it('a file that moves out of the folder of the manifest is printed with its new path', async () => {
@@ -151,34 +150,32 @@ it('a file that moves out of the folder of the manifest is printed with its new 
   expect(resolve((await run('--allow-outside')).stdout.trim())).toBe(output)
 })
 
-describe('two Unicode forms of one name', () => {
-  const [NFC, NFD] = ['café'.normalize('NFC'), 'café'.normalize('NFD')]
-  const pose = { name: 'pose', prompt: 'it sits' }
+const [NFC, NFD] = ['café'.normalize('NFC'), 'café'.normalize('NFD')]
+const pose = { name: 'pose', prompt: 'it sits' }
 
-  it.each([
-    [NFC, NFD],
-    [NFD, NFC],
-  ])('match in --only, in row: and in the lock file', async (name, other) => {
-    const sheet = { ...row({ name }), output: 'sheet.png' }
-    const { run, created, write, lock, editLock } = await start([
-      sheet,
-      { ...pose, image_urls: [`row:${other}`] },
-      { name: 'tea', prompt: 'tea' },
-    ])
-    expect(await run(`--only ${other} --only pose`)).toMatchObject({ code: 0 })
-    expect(created()).toEqual([PROMPT, pose.prompt])
-    expect(Object.keys(lock()).sort()).toEqual([NFC, 'pose'])
-    editLock((runs) => {
-      runs[NFD] = runs[NFC] ?? {}
-      delete runs[NFC]
-    })
-    write([
-      { ...sheet, name: other },
-      { ...pose, image_urls: [`row:${name}`] },
-    ])
-    expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('renamed') })
-    expect(created()).toEqual([])
+it.each([
+  [NFC, NFD],
+  [NFD, NFC],
+])('two Unicode forms of one name match in --only, in row: and in the lock file', async (name, other) => {
+  const sheet = { ...row({ name }), output: 'sheet.png' }
+  const { run, created, write, lock, editLock } = await start([
+    sheet,
+    { ...pose, image_urls: [`row:${other}`] },
+    { name: 'tea', prompt: 'tea' },
+  ])
+  expect(await run(`--only ${other} --only pose`)).toMatchObject({ code: 0 })
+  expect(created()).toEqual([PROMPT, pose.prompt])
+  expect(Object.keys(lock()).sort()).toEqual([NFC, 'pose'])
+  editLock((runs) => {
+    runs[NFD] = runs[NFC] ?? {}
+    delete runs[NFC]
   })
+  write([
+    { ...sheet, name: other },
+    { ...pose, image_urls: [`row:${name}`] },
+  ])
+  expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('renamed') })
+  expect(created()).toEqual([])
 })
 
 const filesBelow = (folder: string): readonly string[] =>

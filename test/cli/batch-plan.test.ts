@@ -2,10 +2,8 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { filesBelow } from '../support/binary.js'
-import { createCliService, runCli } from '../support/cli.js'
 import { bodyOf, CLIP, createFamily, objects, RUN, SHEET, SIT } from '../support/family.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createCliService, filesBelow, runCli, temporaryFolder } from '../support/index.js'
 
 const MANIFEST = `models: { image: rushes/preview-image, video: rushes/preview-video }
 defaults: { kind: image }
@@ -41,87 +39,85 @@ async function createPlan(text = MANIFEST) {
 
 type Place = Awaited<ReturnType<typeof createPlan>>
 
-describe('--check', () => {
-  it('ends with exit 10 while files are missing, without a key and without a write', async () => {
-    const { bare, folder, service } = await createPlan()
-    expect(await bare('--check')).toMatchObject({
-      code: 10,
-      stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 2 to create. No estimate: 2 runs without a price\n',
-    })
-    expect(existsSync(join(service.home, 'state'))).toBe(false)
-    expect(readdirSync(folder)).toEqual(['shots.yaml'])
+it('--check ends with exit 10 while files are missing, without a key and without a write', async () => {
+  const { bare, folder, service } = await createPlan()
+  expect(await bare('--check')).toMatchObject({
+    code: 10,
+    stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
+    stderr: '2 runs: 2 to create. No estimate: 2 runs without a price\n',
   })
+  expect(existsSync(join(service.home, 'state'))).toBe(false)
+  expect(readdirSync(folder)).toEqual(['shots.yaml'])
+})
 
-  it('checks only what is selected, and prints an object for each row and a summary', async () => {
-    const { run, bare } = await createPlan()
-    await run('--only fox')
-    expect((await bare('--check --only fox')).code).toBe(0)
-    expect((await bare('--check --only icons/*')).code).toBe(10)
-    const { code, stdout } = await bare('--check --json')
-    expect(code).toBe(10)
-    const fox = { name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }
-    const hen = { name: 'hen', action: 'create', reason: 'missing', file: 'icons/hen.png', line: 6 }
-    const none = {
-      download: 0,
-      unconfirmed: 0,
-      conflict: 0,
-      blocked: 0,
-      skip: 0,
-      not_waited_for: [],
-    }
-    const known = {
-      file: 'fox.png',
-      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
-      bytes: expect.any(Number),
-    }
-    expect(objects(stdout)).toEqual([
-      expect.objectContaining({ ...fox, outputs: [{ ...known, state: 'in_place' }] }),
-      expect.objectContaining({ ...hen, outputs: [] }),
-      {
-        summary: {
-          ...none,
-          total: 2,
-          up_to_date: 1,
-          create: 1,
-          requests: 2,
-          models: { 'rushes/preview-image': 1 },
-          estimate: null,
-          currency: 'credits',
-          without_price: 1,
-          estimates: { 'rushes/preview-image': null },
-        },
+it('--check checks only what is selected, and prints an object for each row and a summary', async () => {
+  const { run, bare } = await createPlan()
+  await run('--only fox')
+  expect((await bare('--check --only fox')).code).toBe(0)
+  expect((await bare('--check --only icons/*')).code).toBe(10)
+  const { code, stdout } = await bare('--check --json')
+  expect(code).toBe(10)
+  const fox = { name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }
+  const hen = { name: 'hen', action: 'create', reason: 'missing', file: 'icons/hen.png', line: 6 }
+  const none = {
+    download: 0,
+    unconfirmed: 0,
+    conflict: 0,
+    blocked: 0,
+    skip: 0,
+    not_waited_for: [],
+  }
+  const known = {
+    file: 'fox.png',
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    bytes: expect.any(Number),
+  }
+  expect(objects(stdout)).toEqual([
+    expect.objectContaining({ ...fox, outputs: [{ ...known, state: 'in_place' }] }),
+    expect.objectContaining({ ...hen, outputs: [] }),
+    {
+      summary: {
+        ...none,
+        total: 2,
+        up_to_date: 1,
+        create: 1,
+        requests: 2,
+        models: { 'rushes/preview-image': 1 },
+        estimate: null,
+        currency: 'credits',
+        without_price: 1,
+        estimates: { 'rushes/preview-image': null },
       },
-    ])
-  })
+    },
+  ])
+})
 
-  it('says what exists at the path of each output that the lock file knows', async () => {
-    const { run, bare, path } = await createPlan()
-    await run('--only fox')
-    const state = async () => objects((await bare('--check --json')).stdout)[0].outputs[0].state
-    writeFileSync(path('fox.png'), 'by hand')
-    expect(await state()).toBe('different')
-    rmSync(path('fox.png'))
-    expect(await state()).toBe('missing')
-  })
+it('--check says what exists at the path of each output that the lock file knows', async () => {
+  const { run, bare, path } = await createPlan()
+  await run('--only fox')
+  const state = async () => objects((await bare('--check --json')).stdout)[0].outputs[0].state
+  writeFileSync(path('fox.png'), 'by hand')
+  expect(await state()).toBe('different')
+  rmSync(path('fox.png'))
+  expect(await state()).toBe('missing')
+})
 
-  it('ends with exit 2 for a manifest without an end', async () => {
-    const { code, stderr } = await runCli('batch /dev/zero --check')
-    expect(code).toBe(2)
-    expect(stderr).toContain('/dev/zero is too large; the limit is 64 MiB')
-  })
+it('--check ends with exit 2 for a manifest without an end', async () => {
+  const { code, stderr } = await runCli('batch /dev/zero --check')
+  expect(code).toBe(2)
+  expect(stderr).toContain('/dev/zero is too large; the limit is 64 MiB')
+})
 
-  it('ends with exit 2 for a manifest with mistakes, and gives the place of each', async () => {
-    const place = await createPlan()
-    place.write(
-      MANIFEST.replace('a fox', 'a fox\n    qualty: high').replace('a hen', 'a hen\n    quality: hihg'),
-    )
-    const { code, stdout, stderr } = await place.bare('--check')
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/The manifest .* has 2 problems; nothing was sent\./)
-    expect(stderr).toMatch(/shots\.yaml:6: .*qualty.*quality/)
-    expect(stderr).toMatch(/shots\.yaml:9: .*hihg.*high/)
-  })
+it('--check ends with exit 2 for a manifest with mistakes, and gives the place of each', async () => {
+  const place = await createPlan()
+  place.write(
+    MANIFEST.replace('a fox', 'a fox\n    qualty: high').replace('a hen', 'a hen\n    quality: hihg'),
+  )
+  const { code, stdout, stderr } = await place.bare('--check')
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/The manifest .* has 2 problems; nothing was sent\./)
+  expect(stderr).toMatch(/shots\.yaml:6: .*qualty.*quality/)
+  expect(stderr).toMatch(/shots\.yaml:9: .*hihg.*high/)
 })
 
 describe('--check of a batch that was created', () => {
@@ -188,55 +184,52 @@ describe('--check of a batch that was created', () => {
   })
 })
 
-describe('--dry-run', () => {
-  it('prints what would be done, and writes nothing', async () => {
-    const { bare, folder } = await createPlan()
-    const stderr = '2 runs: 2 to create. No estimate: 2 runs without a price\n'
-    expect(await bare('--dry-run')).toMatchObject({ code: 0, stderr })
-    expect(readdirSync(folder)).toEqual(['shots.yaml'])
-  })
+it('--dry-run prints what would be done, and writes nothing', async () => {
+  const { bare, folder } = await createPlan()
+  const stderr = '2 runs: 2 to create. No estimate: 2 runs without a price\n'
+  expect(await bare('--dry-run')).toMatchObject({ code: 0, stderr })
+  expect(readdirSync(folder)).toEqual(['shots.yaml'])
+})
 
-  it('with --only prints the rows that are selected, and counts the others', async () => {
-    const { bare } = await createPlan()
-    expect(await bare('--dry-run --only hen')).toMatchObject({
-      stdout: 'create\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 1 to create, 1 skipped. No estimate: 1 run without a price\n',
-    })
-    const [hen, last, ...more] = objects((await bare('--check --only hen --json')).stdout)
-    expect([hen.name, more]).toEqual(['hen', []])
-    expect(last.summary).toMatchObject({ total: 2, create: 1, skip: 1 })
+it('--dry-run with --only prints the rows that are selected, and counts the others', async () => {
+  const { bare } = await createPlan()
+  expect(await bare('--dry-run --only hen')).toMatchObject({
+    stdout: 'create\then\ticons/hen.png\tmissing\n',
+    stderr: '2 runs: 1 to create, 1 skipped. No estimate: 1 run without a price\n',
   })
+  const [hen, last, ...more] = objects((await bare('--check --only hen --json')).stdout)
+  expect([hen.name, more]).toEqual(['hen', []])
+  expect(last.summary).toMatchObject({ total: 2, create: 1, skip: 1 })
+})
 
-  it('prints the plan, and is exit 2 where a model is not set', async () => {
-    const { bare } = await createPlan(MANIFEST.replace(/^models.*\n/, ''))
-    expect(await bare('--dry-run')).toMatchObject({
-      code: 2,
-      stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
-      stderr: expect.stringContaining('error: Not set: image model.'),
-    })
-  })
-
-  it('ends with exit 2, as the batch does, when the batch could not begin', async () => {
-    const { bare, run, path, service } = await createPlan()
-    const many = { code: 2, stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1') }
-    expect(await bare('--dry-run --max-runs 1')).toMatchObject(many)
-    expect(await run('--max-runs 1')).toMatchObject(many)
-    writeFileSync(path('fox.png'), 'mine')
-    const conflict = { code: 2, stderr: expect.stringContaining('fox.png (fox, line 4)') }
-    expect(await bare('--dry-run')).toMatchObject(conflict)
-    expect(await run()).toMatchObject({ ...conflict, stdout: '' })
-    expect(service.requests).toEqual([])
-    expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
-    expect((await bare('--dry-run --overwrite')).code).toBe(0)
+it('--dry-run prints the plan, and is exit 2 where a model is not set', async () => {
+  const { bare } = await createPlan(MANIFEST.replace(/^models.*\n/, ''))
+  expect(await bare('--dry-run')).toMatchObject({
+    code: 2,
+    stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
+    stderr: expect.stringContaining('error: Not set: image model.'),
   })
 })
 
-describe('the plan of rows that use other rows', () => {
-  const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
-  it('has the reason for each row, on a terminal in columns', async () => {
-    const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH])
-    const first = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
-    expect(first.stdout).toMatchInlineSnapshot(`
+it('--dry-run ends with exit 2, as the batch does, when the batch could not begin', async () => {
+  const { bare, run, path, service } = await createPlan()
+  const many = { code: 2, stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1') }
+  expect(await bare('--dry-run --max-runs 1')).toMatchObject(many)
+  expect(await run('--max-runs 1')).toMatchObject(many)
+  writeFileSync(path('fox.png'), 'mine')
+  const conflict = { code: 2, stderr: expect.stringContaining('fox.png (fox, line 4)') }
+  expect(await bare('--dry-run')).toMatchObject(conflict)
+  expect(await run()).toMatchObject({ ...conflict, stdout: '' })
+  expect(service.requests).toEqual([])
+  expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
+  expect((await bare('--dry-run --overwrite')).code).toBe(0)
+})
+
+const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
+it('the plan of rows that use other rows has the reason for each row, on a terminal in columns', async () => {
+  const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH])
+  const first = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
+  expect(first.stdout).toMatchInlineSnapshot(`
       "create  sheet  sheet.png  missing
       create  run    run.png    missing
       create  clip   clip.mp4   missing
@@ -244,10 +237,10 @@ describe('the plan of rows that use other rows', () => {
       create  both   both.png   missing
       "
     `)
-    await run()
-    write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH])
-    const second = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
-    expect(second.stdout).toMatchInlineSnapshot(`
+  await run()
+  write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH])
+  const second = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
+  expect(second.stdout).toMatchInlineSnapshot(`
       "create  sheet  sheet.png  input changed
       create  run    run.png    row:sheet changed
       create  clip   clip.mp4   row:run changed
@@ -255,32 +248,31 @@ describe('the plan of rows that use other rows', () => {
       create  both   both.png   row:run, row:sit changed
       "
     `)
-    expect(second.stderr).toMatchInlineSnapshot(`
+  expect(second.stderr).toMatchInlineSnapshot(`
       "5 runs: 5 to create. No estimate: 5 runs without a price
       "
     `)
-  })
+})
 
-  it('has the sources and the reason of each row as JSON, and the runs of each model', async () => {
-    const { run } = await createFamily()
-    const [clip, ...others] = objects((await run('--dry-run --json')).stdout)
-    expect(clip).toMatchObject({ name: 'clip', uses: ['run'], hash: null, reason: 'missing' })
-    expect(others.at(-1).summary).toMatchObject({
-      create: 4,
-      blocked: 0,
-      models: { 'rushes/preview-image': 3, 'rushes/preview-video': 1 },
-    })
+it('the plan of rows that use other rows has the sources and the reason of each row as JSON, and the runs of each model', async () => {
+  const { run } = await createFamily()
+  const [clip, ...others] = objects((await run('--dry-run --json')).stdout)
+  expect(clip).toMatchObject({ name: 'clip', uses: ['run'], hash: null, reason: 'missing' })
+  expect(others.at(-1).summary).toMatchObject({
+    create: 4,
+    blocked: 0,
+    models: { 'rushes/preview-image': 3, 'rushes/preview-video': 1 },
   })
+})
 
-  it('says when a file is missing, and when the model changed', async () => {
-    const { run, write, path } = await createFamily([SHEET, RUN])
-    await run()
-    rmSync(path('sheet.png'))
-    write([SHEET, { ...RUN, prompt: 'x', quality: 'high', model: 'acme/other', kind: 'image' }])
-    const { stdout } = await run('--dry-run')
-    expect(stdout).toContain('download\tsheet\tsheet.png\tmissing\n')
-    expect(stdout).toContain('create\trun\trun.png\tmodel changed\n')
-  })
+it('the plan of rows that use other rows says when a file is missing, and when the model changed', async () => {
+  const { run, write, path } = await createFamily([SHEET, RUN])
+  await run()
+  rmSync(path('sheet.png'))
+  write([SHEET, { ...RUN, prompt: 'x', quality: 'high', model: 'acme/other', kind: 'image' }])
+  const { stdout } = await run('--dry-run')
+  expect(stdout).toContain('download\tsheet\tsheet.png\tmissing\n')
+  expect(stdout).toContain('create\trun\trun.png\tmodel changed\n')
 })
 
 describe('a matrix', () => {

@@ -1,10 +1,8 @@
 /** `rushes batch` with rows that use other rows, and with runs of several outputs: what is created again, sent, downloaded and replaced. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
-import { scripted } from '../support/cli.js'
-import { createInstantEngine } from '../support/engines.js'
 import {
   CLIP,
   createFamily,
@@ -17,428 +15,408 @@ import {
   SIT,
   sha256,
 } from '../support/family.js'
+import { createInstantEngine, scripted } from '../support/index.js'
 import { administer } from '../support/service.js'
 
-describe('rows that use other rows', () => {
-  it('wait for their outputs and use them; a second batch costs nothing', async () => {
-    const { run, created, path, lock, engine } = await createFamily()
-    const first = await run()
-    expect(first).toMatchObject({ code: 0 })
-    expect(first.stderr).toMatch(/^4 runs: 4 created \(/m)
-    const prompts = created()
-    expect(prompts[0]).toBe(SHEET.prompt)
-    expect(prompts.indexOf(CLIP.prompt)).toBeGreaterThan(prompts.indexOf(RUN.prompt))
-    const references = (prompt: string) =>
-      engine.jobs.find(({ input }) => input.prompt === prompt)?.images?.map((each) => Buffer.from(each ?? []))
-    expect(references(RUN.prompt)).toEqual([readFileSync(path('sheet.png'))])
-    expect(references(CLIP.prompt)).toEqual([readFileSync(path('run.png'))])
-    expect(lock().run.inputs).toEqual({ 'row:sheet': sha256(path('sheet.png')).slice(0, 8) })
-    expect(await run()).toMatchObject({ code: 0, stdout: '' })
-    expect(created()).toEqual([])
-    expect((await run('--check')).code).toBe(0)
-  })
-
-  it('stay up to date when what they use is created again with the same bytes', async () => {
-    const { run, created, write } = await createFamily()
-    await run()
-    created()
-    const sheet = { ...SHEET, prompt: `${SHEET.prompt}!` }
-    write([CLIP, RUN, SIT, sheet])
-    const plan = await run('--dry-run')
-    expect(plan.stdout).toContain('create\tclip\tclip.mp4\trow:run changed\n')
-    expect(plan.stdout).toContain('create\tsheet\tsheet.png\tinput changed\n')
-    // It gets the same bytes again.
-    const { code, stdout, stderr } = await run('--json')
-    expect(code).toBe(0)
-    expect(created()).toEqual([sheet.prompt])
-    const [row, summary] = objects(stdout)
-    expect(row).toMatchObject({ name: 'sheet', result: 'created' })
-    expect(summary.summary).toMatchObject({ created: 1, up_to_date: 3, not_started: 0 })
-    expect(stderr).toBe('')
-  })
-
-  it('--only selects what they need as well, and --force creates only what was selected', async () => {
-    const { run, created } = await createFamily()
-    expect((await run('--only run --max-runs 1')).stderr).toContain('would create 2 runs')
-    await run('--only run')
-    expect(created()).toEqual([SHEET.prompt, RUN.prompt])
-    await run('--only clip --force')
-    expect(created()).toEqual([CLIP.prompt])
-    // What uses the row is not selected.
-    await run('--only sheet --force')
-    expect(created()).toEqual([SHEET.prompt])
-    await run('--force')
-    expect(created()).toHaveLength(4)
-  })
-
-  it('each output of a run can be used', async () => {
-    const second = { ...RUN, image_urls: ['row:sheet#2'] }
-    const { run, created, engine, path, lock, write, lockPath, editLock } = await createFamily(
-      [SHEET, second],
-      { outputs: 2 },
-    )
-    expect((await run()).code).toBe(0)
-    expect(lock().sheet.outputs).toMatchObject([
-      { run: lock().sheet.run, file: 'sheet-2.png', sha256: sha256(path('sheet-2.png')) },
-    ])
-    expect(engine.jobs.at(-1)?.images?.map((each) => Buffer.from(each ?? []))).toEqual([
-      readFileSync(path('sheet-2.png')),
-    ])
-    created()
-    expect((await run()).stderr).toMatch(/2 runs: 2 up to date/)
-    // One that the run does not have is an error of the row alone.
-    write([SHEET, { ...RUN, image_urls: ['row:sheet#3'] }])
-    const { code, stderr } = await run()
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/error: run \(line 1\): row:sheet#3: the run of "sheet" has 2 outputs\./)
-    expect(stderr).toMatch(/2 runs: 1 up to date, 1 blocked/)
-    expect((await run('--check')).code).toBe(10)
-    // An older lock file knows the first output only: deleting its file brings the others back, without paying.
-    write([SHEET, second])
-    editLock((runs) => {
-      for (const row of Object.values(runs)) delete row.outputs
-    })
-    expect((await run()).code).toBe(2)
-    rmSync(path('sheet.png'))
-    expect((await run()).code).toBe(0)
-    expect((await run()).stderr).toMatch(/2 runs: 2 up to date/)
-    expect(created()).toEqual([])
-    expect(existsSync(lockPath)).toBe(true)
-  })
+it('rows that use other rows wait for their outputs and use them; a second batch costs nothing', async () => {
+  const { run, created, path, lock, engine } = await createFamily()
+  const first = await run()
+  expect(first).toMatchObject({ code: 0 })
+  expect(first.stderr).toMatch(/^4 runs: 4 created \(/m)
+  const prompts = created()
+  expect(prompts[0]).toBe(SHEET.prompt)
+  expect(prompts.indexOf(CLIP.prompt)).toBeGreaterThan(prompts.indexOf(RUN.prompt))
+  const references = (prompt: string) =>
+    engine.jobs.find(({ input }) => input.prompt === prompt)?.images?.map((each) => Buffer.from(each ?? []))
+  expect(references(RUN.prompt)).toEqual([readFileSync(path('sheet.png'))])
+  expect(references(CLIP.prompt)).toEqual([readFileSync(path('run.png'))])
+  expect(lock().run.inputs).toEqual({ 'row:sheet': sha256(path('sheet.png')).slice(0, 8) })
+  expect(await run()).toMatchObject({ code: 0, stdout: '' })
+  expect(created()).toEqual([])
+  expect((await run('--check')).code).toBe(0)
 })
 
-describe('a row that ended without a result', () => {
-  const OTHER = { name: 'other', prompt: 'a hen' }
-
-  it('is not created again after a run that its provider may have accepted, and takes its result once it is adopted', async () => {
-    const { render } = createInstantEngine()
-    const engine: Engine = {
-      async render(job) {
-        if (job.stored?.handle !== undefined) return await render(job)
-        await job.save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw' } })
-        throw new OutcomeUnknown('The answer was lost.')
-      },
-    }
-    const { run, created, service } = await createFamily([SHEET, { ...RUN, prompt: 'it runs' }], { engine })
-    const first = await run()
-    expect([first.code, created()]).toEqual([10, [SHEET.prompt]])
-    expect(first.stderr).toContain('A run may exist at the provider and cost money')
-    expect(first.stderr).toContain('To create it again and pay again: ')
-    expect([(await run()).code, created()]).toEqual([10, []])
-    const [id = ''] = /run_[0-9a-z]{20}/.exec(first.stderr) ?? []
-    const admin = await administer(service)
-    await admin.adoptRun(id, 'job_1')
-    const { code, stdout } = await run()
-    expect([code, created()]).toEqual([10, ['it runs']])
-    expect(stdout).toMatch(/sheet.png\n$/)
-  })
-
-  it.each([
-    ['', {}],
-    [
-      ', also if the outcome is unknown: such a run cannot be adopted',
-      { error: { code: 'outcome_unknown' } },
-    ],
-  ])('forgets runs that were canceled%s', async (_, fields) => {
-    const { run, lock, service } = await createFamily([OTHER])
-    const canceled: Fetch = async (request) => {
-      const response = await service.fetch(request)
-      if (request.method !== 'GET' || !request.url.pathname.includes('/runs/')) return response
-      const id = request.url.pathname.split('/').at(-1)
-      return scripted({ status: 200, body: { id, status: 'Canceled', ...fields } }).fetch(request)
-    }
-    expect((await run([], { fetch: canceled })).code).toBe(10)
-    expect(lock().other).toBeUndefined()
-  })
+it('rows that use other rows stay up to date when what they use is created again with the same bytes', async () => {
+  const { run, created, write } = await createFamily()
+  await run()
+  created()
+  const sheet = { ...SHEET, prompt: `${SHEET.prompt}!` }
+  write([CLIP, RUN, SIT, sheet])
+  const plan = await run('--dry-run')
+  expect(plan.stdout).toContain('create\tclip\tclip.mp4\trow:run changed\n')
+  expect(plan.stdout).toContain('create\tsheet\tsheet.png\tinput changed\n')
+  // It gets the same bytes again.
+  const { code, stdout, stderr } = await run('--json')
+  expect(code).toBe(0)
+  expect(created()).toEqual([sheet.prompt])
+  const [row, summary] = objects(stdout)
+  expect(row).toMatchObject({ name: 'sheet', result: 'created' })
+  expect(summary.summary).toMatchObject({ created: 1, up_to_date: 3, not_started: 0 })
+  expect(stderr).toBe('')
 })
 
-describe('a row whose source fails', () => {
-  it('blocks the rows that use it, which cost nothing, and no others', async () => {
-    const failing = { ...RUN, prompt: 'FAIL' }
-    const { run, created, write } = await createFamily([CLIP, failing, SIT, SHEET])
-    const { code, stderr } = await run()
-    expect(code).toBe(10)
-    expect(stderr).toMatch(/not created, because it needs the output of run: clip$/m)
-    expect(stderr).toMatch(/^4 runs: 2 created, 1 failed, 1 blocked/m)
-    expect(created().sort()).toEqual(['FAIL', SHEET.prompt, SIT.prompt].sort())
-    const { stdout } = await run('--json')
-    expect(objects(stdout)).toContainEqual(
-      expect.objectContaining({ name: 'clip', result: 'blocked', blocked_by: 'run', error: null, run: null }),
-    )
-    write(FAMILY)
-    expect((await run()).stderr).toMatch(/4 runs: 2 created, 2 up to date/)
-  })
-
-  it('whose create has an unknown outcome blocks until that is known', async () => {
-    const { run, created, service } = await createFamily()
-    const losing: Fetch = async (request) => {
-      if (request.method !== 'POST') return service.counting(request)
-      return scripted({ status: 500 }).fetch(request)
-    }
-    expect((await run([], { fetch: losing })).code).toBe(13)
-    const plan = await run('--check')
-    expect(plan.code).toBe(10)
-    expect(plan.stdout).toContain('blocked\trun\trun.{ext}\trow:sheet is unconfirmed\n')
-    expect(plan.stdout).toContain('blocked\tclip\tclip.{ext}\trow:run is blocked\n')
-    const again = await run()
-    expect(again.code).toBe(13)
-    expect(again.stderr).toMatch(/4 runs: 3 blocked, 1 unconfirmed/)
-    expect(created()).toEqual([])
-    expect((await run('--resubmit-unconfirmed')).code).toBe(0)
-  })
+it('rows that use other rows --only selects what they need as well, and --force creates only what was selected', async () => {
+  const { run, created } = await createFamily()
+  expect((await run('--only run --max-runs 1')).stderr).toContain('would create 2 runs')
+  await run('--only run')
+  expect(created()).toEqual([SHEET.prompt, RUN.prompt])
+  await run('--only clip --force')
+  expect(created()).toEqual([CLIP.prompt])
+  // What uses the row is not selected.
+  await run('--only sheet --force')
+  expect(created()).toEqual([SHEET.prompt])
+  await run('--force')
+  expect(created()).toHaveLength(4)
 })
 
-describe('what is sent for an output', () => {
-  it('uses its URL while the service has it, and uploads nothing', async () => {
-    const { run, service, write } = await createFamily([SHEET, RUN])
-    await run()
-    expect(imagesSentFor(service, RUN.prompt)).toEqual([
-      expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/outputs\//),
-    ])
-    write([SHEET, RUN, SIT])
-    service.requests.length = 0
-    await run()
-    expect(imagesSentFor(service, SIT.prompt)).toEqual([expect.stringMatching(/^http:/)])
-    const probe = service.requests.find(({ headers }) => headers.range !== undefined)
-    expect(probe?.headers).toMatchObject({ range: 'bytes=0-0' })
-    expect(probe?.headers).not.toHaveProperty('authorization')
-  })
-})
-
-describe('files that are put in place', () => {
-  it('an output that is downloaded again with other bytes is refused, and nothing is created from it', async () => {
-    const family = await createFamily()
-    await family.run()
-    family.created()
-    rmSync(family.path('sheet.png'))
-    const corrupt: Fetch = async (request) => {
-      const answer = await family.service.counting(request)
-      if (!request.url.pathname.startsWith('/outputs/')) return answer
-      async function* changed() {
-        for await (const chunk of answer.body) yield Buffer.from(chunk).fill(0x20, 100)
-      }
-      return { ...answer, body: changed() }
-    }
-    const { code, stderr } = await family.run([], { fetch: corrupt })
-    expect([code, stderr]).toEqual([12, expect.stringMatching(/other bytes than the lock file says/)])
-    expect(existsSync(family.path('sheet.png'))).toBe(false)
-    expect((await family.run()).code).toBe(0)
-    expect(family.created()).toEqual([])
-    expect((await family.run('--check')).code).toBe(0)
-  })
-})
-
-describe('a file that changes while its run renders', () => {
-  const RED = { ...SHEET, prompt: 'a red fox' }
-  type Family = Awaited<ReturnType<typeof createFamily>>
-  /** Writes these files when a run is created. */
-  const editing =
-    (family: Family, ...names: readonly string[]): Fetch =>
-    (request) => {
-      if (request.method === 'POST')
-        for (const name of names) writeFileSync(family.path(name), `${name} by hand`)
-      return family.service.counting(request)
-    }
-  const textOf = (family: Family, name: string) => readFileSync(family.path(name), 'utf8')
-
-  it('keeps its changes, with the result beside it, which later batches do not pay for', async () => {
-    const family = await createFamily([SHEET])
-    await family.run()
-    family.write([RED, RUN])
-    family.created()
-    const { code, stdout, stderr } = await family.run([], { fetch: editing(family, 'sheet.png') })
-    expect({ code, created: family.created() }).toEqual({ code: 12, created: [RED.prompt] })
-    expect(textOf(family, 'sheet.png')).toBe('sheet.png by hand')
-    expect(family.lock().sheet).toMatchObject({
-      file: 'sheet-2.png',
-      sha256: sha256(family.path('sheet-2.png')),
-    })
-    expect(lines(stdout)).toEqual([expect.stringMatching(/sheet-2\.png$/)])
-    expect(stderr).toMatch(/sheet \(line 1\): sheet\.png changed while the run was rendering, and was kept/)
-    expect(stderr).toContain('The result is in sheet-2.png.')
-    expect(stderr).toContain('it needs the output of sheet: run')
-
-    const again = await family.run()
-    expect([again.code, family.created()]).toEqual([2, []])
-    expect(again.stderr).toMatch(/sheet\.png .*: not created by this batch/)
-    const red = sha256(family.path('sheet-2.png'))
-    rmSync(family.path('sheet.png'))
-    expect((await family.run()).code).toBe(0)
-    expect(family.created()).toEqual([RUN.prompt])
-    expect([family.pictures(), sha256(family.path('sheet.png'))]).toEqual([['run.png', 'sheet.png'], red])
-  })
-
-  it('gives way to the result in the next batch with --overwrite, which pays nothing', async () => {
-    const family = await createFamily([SHEET])
-    await family.run([], { fetch: editing(family, 'sheet.png') })
-    const result = sha256(family.path('sheet-2.png'))
-    family.created()
-    expect((await family.run('--overwrite')).code).toBe(0)
-    expect([family.created(), family.pictures()]).toEqual([[], ['sheet.png']])
-    expect(sha256(family.path('sheet.png'))).toBe(result)
-  })
-
-  it('gives way to the result at once with --overwrite', async () => {
-    const family = await createFamily([SHEET])
-    expect((await family.run('--overwrite', { fetch: editing(family, 'sheet.png') })).code).toBe(0)
-    expect(family.pictures()).toEqual(['sheet.png'])
-    expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
-  })
-
-  it('keeps the result away from the names of files and of other outputs', async () => {
-    const family = await createFamily([SHEET, { ...SHEET, name: 'sheet-2', prompt: 'another' }])
-    writeFileSync(family.path('sheet-3.png'), 'mine')
-    const { code } = await family.run('--json', { fetch: editing(family, 'sheet.png') })
-    expect(code).toBe(12)
-    expect(family.pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet-4.png', 'sheet.png'])
-    expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])
-    expect(textOf(family, 'sheet-3.png')).toBe('mine')
-  })
-})
-
-describe('the names of further outputs', () => {
-  it('are others where they are those of another row', async () => {
-    const rows = [SHEET, { ...RUN, name: 'sheet-2', image_urls: [] }]
-    const { run, pictures, created, path } = await createFamily(rows, { outputs: 2 })
-    expect((await run()).code).toBe(0)
-    expect(created()).toHaveLength(2)
-    expect(pictures()).toEqual(['sheet-1-2.png', 'sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
-    const sums = pictures().map((name) => sha256(path(name)))
-    expect((await run('--check')).code).toBe(0)
-    rmSync(path('sheet-1-2.png'))
-    expect((await run()).code).toBe(0)
-    expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
-    expect(created()).toEqual([])
-  })
-
-  it('stay with their pictures when the first output moves to the name of the second', async () => {
-    const { run, write, created, path, lock } = await createFamily([SHEET], { outputs: 2 })
-    await run()
-    created()
-    const sums = ['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))
-    write([{ ...SHEET, output: 'sheet-2.png' }])
-    expect((await run()).code).toBe(0)
-    expect(created()).toEqual([])
-    expect(['sheet-2.png', 'sheet-2-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
-    expect(lock().sheet).toMatchObject({ file: 'sheet-2.png', outputs: [{ file: 'sheet-2-2.png' }] })
-  })
-})
-
-describe('a further output', () => {
-  it('as the local image of another row is an error that names it: its row may create it again', async () => {
-    const { run, write, created, folder } = await createFamily([SHEET], { outputs: 2 })
-    await run()
-    created()
-    const pose = (...image_urls: readonly string[]) => write([SHEET, { ...RUN, image_urls }])
-    for (const path of ['sheet-2.png', `${folder}/./sheet-2.png`]) {
-      pose(path)
-      const { code, stderr } = await run()
-      expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-      expect(stderr).toContain(`"${path}" is an output of another run: write row:sheet#2`)
-    }
-    pose('row:sheet#2')
-    expect((await run()).code).toBe(0)
-  })
-
-  it('is the only one planned and downloaded when it is missing, or was changed and --overwrite is given', async () => {
-    const { run, created, path, service, write } = await createFamily([SHEET], { outputs: 2 })
-    await run()
-    created()
-    const second = sha256(path('sheet-2.png'))
-    rmSync(path('sheet-2.png'))
-    const check = await run('--check')
-    expect([check.code, check.stdout]).toEqual([10, 'download\tsheet\tsheet-2.png\tmissing\n'])
-    const [row] = objects((await run('--check --json')).stdout)
-    expect(row).toMatchObject({ action: 'download', reason: 'missing', file: 'sheet-2.png' })
-    service.requests.length = 0
-    expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
-    expect(service.requests.map(({ method, url }) => `${method} ${url.pathname.split('/').at(-1)}`)).toEqual([
-      expect.stringMatching(/^GET run_/),
-      expect.stringMatching(/^GET 1-image\.png/),
-    ])
-    expect(sha256(path('sheet-2.png'))).toBe(second)
-    expect((await run('--check')).code).toBe(0)
-    writeFileSync(path('sheet-2.png'), 'my own work')
-    const { code, stderr } = await run()
-    expect([code, stderr]).toEqual([2, expect.stringContaining('sheet-2.png (sheet, line 1): changed since')])
-    expect((await run('--overwrite')).code).toBe(0)
-    expect(sha256(path('sheet-2.png'))).toBe(second)
-    // A missing one is downloaded under the new name of its output.
-    rmSync(path('sheet-2.png'))
-    write([{ ...SHEET, output: 'heroes/one.{ext}' }])
-    const renamed = await run()
-    expect([renamed.code, renamed.stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
-    expect([sha256(path('heroes/one-2.png')), created()]).toEqual([second, []])
-  })
-
-  it('replaces no file of others: the row fails before its first file is replaced, and continues for free', async () => {
-    const { run, created, path, write } = await createFamily([{ ...SHEET, output: 'sheet.png' }], {
-      outputs: 2,
-    })
-    writeFileSync(path('sheet-2.png'), 'my own work')
-    const { code, stderr } = await run()
-    expect([code, stderr]).toEqual([
-      12,
-      expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not a file of this run/s),
-    ])
-    expect(existsSync(path('sheet.png'))).toBe(false)
-    expect(readFileSync(path('sheet-2.png'), 'utf8')).toBe('my own work')
-    expect(created()).toHaveLength(1)
-    // Now the plan knows that there are two.
-    expect((await run()).code).toBe(2)
-    rmSync(path('sheet-2.png'))
-    expect([(await run()).code, created()]).toEqual([0, []])
-    write([{ ...SHEET, output: 'sheet.png', prompt: 'another sheet' }])
-    writeFileSync(path('sheet-2.png'), 'my own work')
-    expect((await run()).code).toBe(2)
-    expect(created()).toEqual([])
-    expect((await run('--overwrite')).code).toBe(0)
-    expect(created()).toHaveLength(1)
-  })
-
-  it('of a run that had more of them is left and named', async () => {
-    const options = { outputs: 2 }
-    const { run, write, path, engine } = await createFamily([SHEET], options)
-    await run()
-    engine.outputs = 1
-    write([{ ...SHEET, prompt: 'another sheet' }])
-    const { code, stderr } = await run()
-    expect(code).toBe(0)
-    expect(stderr).toContain('warning: sheet-2.png is from an earlier run of sheet, and stays as it is')
-    expect(existsSync(path('sheet-2.png'))).toBe(true)
-    expect((await run('--check')).code).toBe(0)
-  })
-})
-
-describe('a batch that is killed between two outputs', () => {
-  /** As it is when these outputs have their names, and the lock file does not have the row yet. */
-  async function killed(outputs: readonly number[]) {
-    const family = await createFamily([SHEET], { outputs: 2 })
-    await family.run()
-    const { sheet } = family.lock()
-    const files = [sheet, ...sheet.outputs]
-    for (const [at, { file }] of files.entries())
-      if (!outputs.includes(at)) {
-        rmSync(family.path(file))
-        family.editJournal('DELETE FROM files WHERE path LIKE ?', `%/${file}`)
-      }
-    family.editJournal(`UPDATE runs SET recorded = 0, phase = 'going', status = 'queued'`)
-    family.editLock((runs) => {
-      delete runs.sheet
-    })
-    family.created()
-    return { ...family, sums: files.map(({ sha256: sum }: { sha256: string }) => sum) }
-  }
-
-  it.each([[[1]], [[0, 1]]])(
-    'after placing %j goes on without --overwrite and pays nothing',
-    async (outputs) => {
-      const { run, created, path, sums } = await killed(outputs)
-      const { code, stderr } = await run()
-      expect([code, stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
-      expect(['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
-      expect(created()).toEqual([])
-      expect((await run('--check')).code).toBe(0)
-    },
+it('rows that use other rows each output of a run can be used', async () => {
+  const second = { ...RUN, image_urls: ['row:sheet#2'] }
+  const { run, created, engine, path, lock, write, lockPath, editLock } = await createFamily(
+    [SHEET, second],
+    { outputs: 2 },
   )
+  expect((await run()).code).toBe(0)
+  expect(lock().sheet.outputs).toMatchObject([
+    { run: lock().sheet.run, file: 'sheet-2.png', sha256: sha256(path('sheet-2.png')) },
+  ])
+  expect(engine.jobs.at(-1)?.images?.map((each) => Buffer.from(each ?? []))).toEqual([
+    readFileSync(path('sheet-2.png')),
+  ])
+  created()
+  expect((await run()).stderr).toMatch(/2 runs: 2 up to date/)
+  // One that the run does not have is an error of the row alone.
+  write([SHEET, { ...RUN, image_urls: ['row:sheet#3'] }])
+  const { code, stderr } = await run()
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/error: run \(line 1\): row:sheet#3: the run of "sheet" has 2 outputs\./)
+  expect(stderr).toMatch(/2 runs: 1 up to date, 1 blocked/)
+  expect((await run('--check')).code).toBe(10)
+  // An older lock file knows the first output only: deleting its file brings the others back, without paying.
+  write([SHEET, second])
+  editLock((runs) => {
+    for (const row of Object.values(runs)) delete row.outputs
+  })
+  expect((await run()).code).toBe(2)
+  rmSync(path('sheet.png'))
+  expect((await run()).code).toBe(0)
+  expect((await run()).stderr).toMatch(/2 runs: 2 up to date/)
+  expect(created()).toEqual([])
+  expect(existsSync(lockPath)).toBe(true)
 })
+
+const OTHER = { name: 'other', prompt: 'a hen' }
+
+it('a row that ended without a result is not created again after a run that its provider may have accepted, and takes its result once it is adopted', async () => {
+  const { render } = createInstantEngine()
+  const engine: Engine = {
+    async render(job) {
+      if (job.stored?.handle !== undefined) return await render(job)
+      await job.save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw' } })
+      throw new OutcomeUnknown('The answer was lost.')
+    },
+  }
+  const { run, created, service } = await createFamily([SHEET, { ...RUN, prompt: 'it runs' }], { engine })
+  const first = await run()
+  expect([first.code, created()]).toEqual([10, [SHEET.prompt]])
+  expect(first.stderr).toContain('A run may exist at the provider and cost money')
+  expect(first.stderr).toContain('To create it again and pay again: ')
+  expect([(await run()).code, created()]).toEqual([10, []])
+  const [id = ''] = /run_[0-9a-z]{20}/.exec(first.stderr) ?? []
+  const admin = await administer(service)
+  await admin.adoptRun(id, 'job_1')
+  const { code, stdout } = await run()
+  expect([code, created()]).toEqual([10, ['it runs']])
+  expect(stdout).toMatch(/sheet.png\n$/)
+})
+
+it.each([
+  ['', {}],
+  [', also if the outcome is unknown: such a run cannot be adopted', { error: { code: 'outcome_unknown' } }],
+])('a row that ended without a result forgets runs that were canceled%s', async (_, fields) => {
+  const { run, lock, service } = await createFamily([OTHER])
+  const canceled: Fetch = async (request) => {
+    const response = await service.fetch(request)
+    if (request.method !== 'GET' || !request.url.pathname.includes('/runs/')) return response
+    const id = request.url.pathname.split('/').at(-1)
+    return scripted({ status: 200, body: { id, status: 'Canceled', ...fields } }).fetch(request)
+  }
+  expect((await run([], { fetch: canceled })).code).toBe(10)
+  expect(lock().other).toBeUndefined()
+})
+
+it('a row whose source fails blocks the rows that use it, which cost nothing, and no others', async () => {
+  const failing = { ...RUN, prompt: 'FAIL' }
+  const { run, created, write } = await createFamily([CLIP, failing, SIT, SHEET])
+  const { code, stderr } = await run()
+  expect(code).toBe(10)
+  expect(stderr).toMatch(/not created, because it needs the output of run: clip$/m)
+  expect(stderr).toMatch(/^4 runs: 2 created, 1 failed, 1 blocked/m)
+  expect(created().sort()).toEqual(['FAIL', SHEET.prompt, SIT.prompt].sort())
+  const { stdout } = await run('--json')
+  expect(objects(stdout)).toContainEqual(
+    expect.objectContaining({ name: 'clip', result: 'blocked', blocked_by: 'run', error: null, run: null }),
+  )
+  write(FAMILY)
+  expect((await run()).stderr).toMatch(/4 runs: 2 created, 2 up to date/)
+})
+
+it('a row whose source fails whose create has an unknown outcome blocks until that is known', async () => {
+  const { run, created, service } = await createFamily()
+  const losing: Fetch = async (request) => {
+    if (request.method !== 'POST') return service.counting(request)
+    return scripted({ status: 500 }).fetch(request)
+  }
+  expect((await run([], { fetch: losing })).code).toBe(13)
+  const plan = await run('--check')
+  expect(plan.code).toBe(10)
+  expect(plan.stdout).toContain('blocked\trun\trun.{ext}\trow:sheet is unconfirmed\n')
+  expect(plan.stdout).toContain('blocked\tclip\tclip.{ext}\trow:run is blocked\n')
+  const again = await run()
+  expect(again.code).toBe(13)
+  expect(again.stderr).toMatch(/4 runs: 3 blocked, 1 unconfirmed/)
+  expect(created()).toEqual([])
+  expect((await run('--resubmit-unconfirmed')).code).toBe(0)
+})
+
+it('what is sent for an output uses its URL while the service has it, and uploads nothing', async () => {
+  const { run, service, write } = await createFamily([SHEET, RUN])
+  await run()
+  expect(imagesSentFor(service, RUN.prompt)).toEqual([
+    expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/outputs\//),
+  ])
+  write([SHEET, RUN, SIT])
+  service.requests.length = 0
+  await run()
+  expect(imagesSentFor(service, SIT.prompt)).toEqual([expect.stringMatching(/^http:/)])
+  const probe = service.requests.find(({ headers }) => headers.range !== undefined)
+  expect(probe?.headers).toMatchObject({ range: 'bytes=0-0' })
+  expect(probe?.headers).not.toHaveProperty('authorization')
+})
+
+it('files that are put in place an output that is downloaded again with other bytes is refused, and nothing is created from it', async () => {
+  const family = await createFamily()
+  await family.run()
+  family.created()
+  rmSync(family.path('sheet.png'))
+  const corrupt: Fetch = async (request) => {
+    const answer = await family.service.counting(request)
+    if (!request.url.pathname.startsWith('/outputs/')) return answer
+    async function* changed() {
+      for await (const chunk of answer.body) yield Buffer.from(chunk).fill(0x20, 100)
+    }
+    return { ...answer, body: changed() }
+  }
+  const { code, stderr } = await family.run([], { fetch: corrupt })
+  expect([code, stderr]).toEqual([12, expect.stringMatching(/other bytes than the lock file says/)])
+  expect(existsSync(family.path('sheet.png'))).toBe(false)
+  expect((await family.run()).code).toBe(0)
+  expect(family.created()).toEqual([])
+  expect((await family.run('--check')).code).toBe(0)
+})
+
+const RED = { ...SHEET, prompt: 'a red fox' }
+type Family = Awaited<ReturnType<typeof createFamily>>
+/** Writes these files when a run is created. */
+const editing =
+  (family: Family, ...names: readonly string[]): Fetch =>
+  (request) => {
+    if (request.method === 'POST')
+      for (const name of names) writeFileSync(family.path(name), `${name} by hand`)
+    return family.service.counting(request)
+  }
+const textOf = (family: Family, name: string) => readFileSync(family.path(name), 'utf8')
+
+it('a file that changes while its run renders keeps its changes, with the result beside it, which later batches do not pay for', async () => {
+  const family = await createFamily([SHEET])
+  await family.run()
+  family.write([RED, RUN])
+  family.created()
+  const { code, stdout, stderr } = await family.run([], { fetch: editing(family, 'sheet.png') })
+  expect({ code, created: family.created() }).toEqual({ code: 12, created: [RED.prompt] })
+  expect(textOf(family, 'sheet.png')).toBe('sheet.png by hand')
+  expect(family.lock().sheet).toMatchObject({
+    file: 'sheet-2.png',
+    sha256: sha256(family.path('sheet-2.png')),
+  })
+  expect(lines(stdout)).toEqual([expect.stringMatching(/sheet-2\.png$/)])
+  expect(stderr).toMatch(/sheet \(line 1\): sheet\.png changed while the run was rendering, and was kept/)
+  expect(stderr).toContain('The result is in sheet-2.png.')
+  expect(stderr).toContain('it needs the output of sheet: run')
+
+  const again = await family.run()
+  expect([again.code, family.created()]).toEqual([2, []])
+  expect(again.stderr).toMatch(/sheet\.png .*: not created by this batch/)
+  const red = sha256(family.path('sheet-2.png'))
+  rmSync(family.path('sheet.png'))
+  expect((await family.run()).code).toBe(0)
+  expect(family.created()).toEqual([RUN.prompt])
+  expect([family.pictures(), sha256(family.path('sheet.png'))]).toEqual([['run.png', 'sheet.png'], red])
+})
+
+it('a file that changes while its run renders gives way to the result in the next batch with --overwrite, which pays nothing', async () => {
+  const family = await createFamily([SHEET])
+  await family.run([], { fetch: editing(family, 'sheet.png') })
+  const result = sha256(family.path('sheet-2.png'))
+  family.created()
+  expect((await family.run('--overwrite')).code).toBe(0)
+  expect([family.created(), family.pictures()]).toEqual([[], ['sheet.png']])
+  expect(sha256(family.path('sheet.png'))).toBe(result)
+})
+
+it('a file that changes while its run renders gives way to the result at once with --overwrite', async () => {
+  const family = await createFamily([SHEET])
+  expect((await family.run('--overwrite', { fetch: editing(family, 'sheet.png') })).code).toBe(0)
+  expect(family.pictures()).toEqual(['sheet.png'])
+  expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
+})
+
+it('a file that changes while its run renders keeps the result away from the names of files and of other outputs', async () => {
+  const family = await createFamily([SHEET, { ...SHEET, name: 'sheet-2', prompt: 'another' }])
+  writeFileSync(family.path('sheet-3.png'), 'mine')
+  const { code } = await family.run('--json', { fetch: editing(family, 'sheet.png') })
+  expect(code).toBe(12)
+  expect(family.pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet-4.png', 'sheet.png'])
+  expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])
+  expect(textOf(family, 'sheet-3.png')).toBe('mine')
+})
+
+it('the names of further outputs are others where they are those of another row', async () => {
+  const rows = [SHEET, { ...RUN, name: 'sheet-2', image_urls: [] }]
+  const { run, pictures, created, path } = await createFamily(rows, { outputs: 2 })
+  expect((await run()).code).toBe(0)
+  expect(created()).toHaveLength(2)
+  expect(pictures()).toEqual(['sheet-1-2.png', 'sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
+  const sums = pictures().map((name) => sha256(path(name)))
+  expect((await run('--check')).code).toBe(0)
+  rmSync(path('sheet-1-2.png'))
+  expect((await run()).code).toBe(0)
+  expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
+  expect(created()).toEqual([])
+})
+
+it('the names of further outputs stay with their pictures when the first output moves to the name of the second', async () => {
+  const { run, write, created, path, lock } = await createFamily([SHEET], { outputs: 2 })
+  await run()
+  created()
+  const sums = ['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))
+  write([{ ...SHEET, output: 'sheet-2.png' }])
+  expect((await run()).code).toBe(0)
+  expect(created()).toEqual([])
+  expect(['sheet-2.png', 'sheet-2-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
+  expect(lock().sheet).toMatchObject({ file: 'sheet-2.png', outputs: [{ file: 'sheet-2-2.png' }] })
+})
+
+it('a further output as the local image of another row is an error that names it: its row may create it again', async () => {
+  const { run, write, created, folder } = await createFamily([SHEET], { outputs: 2 })
+  await run()
+  created()
+  const pose = (...image_urls: readonly string[]) => write([SHEET, { ...RUN, image_urls }])
+  for (const path of ['sheet-2.png', `${folder}/./sheet-2.png`]) {
+    pose(path)
+    const { code, stderr } = await run()
+    expect({ code, created: created() }).toEqual({ code: 2, created: [] })
+    expect(stderr).toContain(`"${path}" is an output of another run: write row:sheet#2`)
+  }
+  pose('row:sheet#2')
+  expect((await run()).code).toBe(0)
+})
+
+it('a further output is the only one planned and downloaded when it is missing, or was changed and --overwrite is given', async () => {
+  const { run, created, path, service, write } = await createFamily([SHEET], { outputs: 2 })
+  await run()
+  created()
+  const second = sha256(path('sheet-2.png'))
+  rmSync(path('sheet-2.png'))
+  const check = await run('--check')
+  expect([check.code, check.stdout]).toEqual([10, 'download\tsheet\tsheet-2.png\tmissing\n'])
+  const [row] = objects((await run('--check --json')).stdout)
+  expect(row).toMatchObject({ action: 'download', reason: 'missing', file: 'sheet-2.png' })
+  service.requests.length = 0
+  expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
+  expect(service.requests.map(({ method, url }) => `${method} ${url.pathname.split('/').at(-1)}`)).toEqual([
+    expect.stringMatching(/^GET run_/),
+    expect.stringMatching(/^GET 1-image\.png/),
+  ])
+  expect(sha256(path('sheet-2.png'))).toBe(second)
+  expect((await run('--check')).code).toBe(0)
+  writeFileSync(path('sheet-2.png'), 'my own work')
+  const { code, stderr } = await run()
+  expect([code, stderr]).toEqual([2, expect.stringContaining('sheet-2.png (sheet, line 1): changed since')])
+  expect((await run('--overwrite')).code).toBe(0)
+  expect(sha256(path('sheet-2.png'))).toBe(second)
+  // A missing one is downloaded under the new name of its output.
+  rmSync(path('sheet-2.png'))
+  write([{ ...SHEET, output: 'heroes/one.{ext}' }])
+  const renamed = await run()
+  expect([renamed.code, renamed.stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
+  expect([sha256(path('heroes/one-2.png')), created()]).toEqual([second, []])
+})
+
+it('a further output replaces no file of others: the row fails before its first file is replaced, and continues for free', async () => {
+  const { run, created, path, write } = await createFamily([{ ...SHEET, output: 'sheet.png' }], {
+    outputs: 2,
+  })
+  writeFileSync(path('sheet-2.png'), 'my own work')
+  const { code, stderr } = await run()
+  expect([code, stderr]).toEqual([
+    12,
+    expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not a file of this run/s),
+  ])
+  expect(existsSync(path('sheet.png'))).toBe(false)
+  expect(readFileSync(path('sheet-2.png'), 'utf8')).toBe('my own work')
+  expect(created()).toHaveLength(1)
+  // Now the plan knows that there are two.
+  expect((await run()).code).toBe(2)
+  rmSync(path('sheet-2.png'))
+  expect([(await run()).code, created()]).toEqual([0, []])
+  write([{ ...SHEET, output: 'sheet.png', prompt: 'another sheet' }])
+  writeFileSync(path('sheet-2.png'), 'my own work')
+  expect((await run()).code).toBe(2)
+  expect(created()).toEqual([])
+  expect((await run('--overwrite')).code).toBe(0)
+  expect(created()).toHaveLength(1)
+})
+
+it('a further output of a run that had more of them is left and named', async () => {
+  const options = { outputs: 2 }
+  const { run, write, path, engine } = await createFamily([SHEET], options)
+  await run()
+  engine.outputs = 1
+  write([{ ...SHEET, prompt: 'another sheet' }])
+  const { code, stderr } = await run()
+  expect(code).toBe(0)
+  expect(stderr).toContain('warning: sheet-2.png is from an earlier run of sheet, and stays as it is')
+  expect(existsSync(path('sheet-2.png'))).toBe(true)
+  expect((await run('--check')).code).toBe(0)
+})
+
+/** As it is when these outputs have their names, and the lock file does not have the row yet. */
+async function killed(outputs: readonly number[]) {
+  const family = await createFamily([SHEET], { outputs: 2 })
+  await family.run()
+  const { sheet } = family.lock()
+  const files = [sheet, ...sheet.outputs]
+  for (const [at, { file }] of files.entries())
+    if (!outputs.includes(at)) {
+      rmSync(family.path(file))
+      family.editJournal('DELETE FROM files WHERE path LIKE ?', `%/${file}`)
+    }
+  family.editJournal(`UPDATE runs SET recorded = 0, phase = 'going', status = 'queued'`)
+  family.editLock((runs) => {
+    delete runs.sheet
+  })
+  family.created()
+  return { ...family, sums: files.map(({ sha256: sum }: { sha256: string }) => sum) }
+}
+
+it.each([[[1]], [[0, 1]]])(
+  'a batch that is killed between two outputs after placing %j goes on without --overwrite and pays nothing',
+  async (outputs) => {
+    const { run, created, path, sums } = await killed(outputs)
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
+    expect(['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
+    expect(created()).toEqual([])
+    expect((await run('--check')).code).toBe(0)
+  },
+)

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, summaryText } from '../../src/cli/batch/ci-reports.js'
 import type { Fetch } from '../../src/host/http.js'
-import { type CommandLine, createCliService, scripted, wordsOf } from '../support/cli.js'
 import { objects } from '../support/family.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { type CommandLine, createCliService, scripted, temporaryFolder, wordsOf } from '../support/index.js'
 
 const row = (name: string, status = 'create', reason = 'missing') => [status, name, `${name}.png`, reason]
 const summary = (rows: JobSummary['rows']): JobSummary => ({
@@ -17,45 +16,43 @@ const summary = (rows: JobSummary['rows']): JobSummary => ({
 })
 const rowsOf = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('| '))
 
-describe('the text of a summary', () => {
-  it('has the table of the plan', () => {
-    expect(summaryText(summary([row('fox')]))).toBe(
-      [
-        '### shots.yaml',
-        '',
-        '1 runs.',
-        '',
-        '| status | name | file | reason |',
-        '| --- | --- | --- | --- |',
-        '| create | fox | fox.png | missing |',
-        '',
-        '',
-      ].join('\n'),
-    )
-  })
+it('the text of a summary has the table of the plan', () => {
+  expect(summaryText(summary([row('fox')]))).toBe(
+    [
+      '### shots.yaml',
+      '',
+      '1 runs.',
+      '',
+      '| status | name | file | reason |',
+      '| --- | --- | --- | --- |',
+      '| create | fox | fox.png | missing |',
+      '',
+      '',
+    ].join('\n'),
+  )
+})
 
-  it('begins with failed rows', () => {
-    const rows = [row('a', 'created'), row('b', 'failed', 'no'), row('c', 'blocked', 'needs b')]
-    const names = rowsOf(summaryText(summary(rows))).map((line) => line.split(' | ')[1])
-    expect(names).toEqual(['name', '---', 'b', 'c', 'a'])
-  })
+it('the text of a summary begins with failed rows', () => {
+  const rows = [row('a', 'created'), row('b', 'failed', 'no'), row('c', 'blocked', 'needs b')]
+  const names = rowsOf(summaryText(summary(rows))).map((line) => line.split(' | ')[1])
+  expect(names).toEqual(['name', '---', 'b', 'c', 'a'])
+})
 
-  it('stays below the limit of GitHub with the longest cells', () => {
-    const long = '\u{1f98a}'.repeat(1_000)
-    const many = Array.from({ length: 700 }, () => Array<string>(4).fill(long))
-    const text = summaryText(summary(many))
-    expect(Buffer.byteLength(text)).toBeLessThan(1_048_576)
-    expect(text).toMatch(/\n550 more runs are not shown\.\n/)
-  })
+it('the text of a summary stays below the limit of GitHub with the longest cells', () => {
+  const long = '\u{1f98a}'.repeat(1_000)
+  const many = Array.from({ length: 700 }, () => Array<string>(4).fill(long))
+  const text = summaryText(summary(many))
+  expect(Buffer.byteLength(text)).toBeLessThan(1_048_576)
+  expect(text).toMatch(/\n550 more runs are not shown\.\n/)
+})
 
-  it('shows text as it is, whatever is in it', () => {
-    const hostile = '</td><img src=x onerror=1> `a` | ![i](https://x) <!-- &lt; \n# h'
-    const [, , line = ''] = rowsOf(summaryText(summary([row(hostile)])))
-    expect(line).toContain(
-      '\\</td\\>\\<img src=x onerror=1\\> \\`a\\` \\| \\!\\[i\\](https://x) \\<\\!-- \\&lt;  \\# h',
-    )
-    expect(line).not.toMatch(/(?<!\\)[<>|`](?! |$)/)
-  })
+it('the text of a summary shows text as it is, whatever is in it', () => {
+  const hostile = '</td><img src=x onerror=1> `a` | ![i](https://x) <!-- &lt; \n# h'
+  const [, , line = ''] = rowsOf(summaryText(summary([row(hostile)])))
+  expect(line).toContain(
+    '\\</td\\>\\<img src=x onerror=1\\> \\`a\\` \\| \\!\\[i\\](https://x) \\<\\!-- \\&lt;  \\# h',
+  )
+  expect(line).not.toMatch(/(?<!\\)[<>|`](?! |$)/)
 })
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox one.png' }
@@ -84,62 +81,60 @@ const refusing = (message: string) =>
 const annotations = (stderr: string): readonly string[] =>
   stderr.split('\n').filter((line) => line.startsWith('::'))
 
-describe('in GitHub Actions', () => {
-  it('--dry-run and --check write the plan, and --check names the rows', async () => {
-    const batch = await createBatch()
-    expect((await batch.run('--dry-run')).code).toBe(0)
-    expect(rowsOf(batch.summary())[2]).toBe('| create | fox | icons/fox one.png | missing |')
-    const { code, stderr } = await batch.run('--check')
-    expect(code).toBe(10)
-    expect(annotations(stderr)).toEqual([
-      expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::icons\/fox one\.png: create/),
-      expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=hen::/),
-    ])
-  })
+it('in GitHub Actions --dry-run and --check write the plan, and --check names the rows', async () => {
+  const batch = await createBatch()
+  expect((await batch.run('--dry-run')).code).toBe(0)
+  expect(rowsOf(batch.summary())[2]).toBe('| create | fox | icons/fox one.png | missing |')
+  const { code, stderr } = await batch.run('--check')
+  expect(code).toBe(10)
+  expect(annotations(stderr)).toEqual([
+    expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::icons\/fox one\.png: create/),
+    expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=hen::/),
+  ])
+})
 
-  it('the batch writes its results', async () => {
-    const batch = await createBatch()
-    expect((await batch.run([])).code).toBe(0)
-    expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
-      '| status | name | file | reason |',
-      '| --- | --- | --- | --- |',
-      '| created | fox | icons/fox one.png | missing |',
-    ])
-  })
+it('in GitHub Actions the batch writes its results', async () => {
+  const batch = await createBatch()
+  expect((await batch.run([])).code).toBe(0)
+  expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
+    '| status | name | file | reason |',
+    '| --- | --- | --- | --- |',
+    '| created | fox | icons/fox one.png | missing |',
+  ])
+})
 
-  it('a row that fails is an error at its line, and rows that need it say so', async () => {
-    const batch = await createBatch([FOX, { ...HEN, image_urls: ['row:fox'] }])
-    const { stderr } = await batch.run([], { fetch: refusing('50% no: foxes,\n::error::x') })
-    expect(annotations(stderr)).toEqual([
-      expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::.*50%25 no: foxes,/),
-    ])
-    expect(batch.summary()).toMatch(/2 runs: 1 failed, 1 blocked\.\n\n\| status \| name \|/)
-    expect(rowsOf(batch.summary()).slice(2)).toEqual([
-      expect.stringMatching(/^\| failed \| fox \| .* 50% no: foxes,/),
-      '| blocked | hen | hen.png | needs fox |',
-    ])
-  })
+it('in GitHub Actions a row that fails is an error at its line, and rows that need it say so', async () => {
+  const batch = await createBatch([FOX, { ...HEN, image_urls: ['row:fox'] }])
+  const { stderr } = await batch.run([], { fetch: refusing('50% no: foxes,\n::error::x') })
+  expect(annotations(stderr)).toEqual([
+    expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::.*50%25 no: foxes,/),
+  ])
+  expect(batch.summary()).toMatch(/2 runs: 1 failed, 1 blocked\.\n\n\| status \| name \|/)
+  expect(rowsOf(batch.summary()).slice(2)).toEqual([
+    expect.stringMatching(/^\| failed \| fox \| .* 50% no: foxes,/),
+    '| blocked | hen | hen.png | needs fox |',
+  ])
+})
 
-  it('the mistakes of a manifest are at their lines', async () => {
-    const batch = await createBatch([{ ...FOX, kind: 'imag' }])
-    const { code, stderr } = await batch.run([])
-    expect(code).toBe(2)
-    expect(annotations(stderr)[0]).toMatch(/^::error file=art\/shots\.json,line=\d+,title=Manifest::.*imag/)
-    expect(annotations(stderr).at(-1)).toMatch(/^::error title=rushes batch::The manifest .*%0A/)
-  })
+it('in GitHub Actions the mistakes of a manifest are at their lines', async () => {
+  const batch = await createBatch([{ ...FOX, kind: 'imag' }])
+  const { code, stderr } = await batch.run([])
+  expect(code).toBe(2)
+  expect(annotations(stderr)[0]).toMatch(/^::error file=art\/shots\.json,line=\d+,title=Manifest::.*imag/)
+  expect(annotations(stderr).at(-1)).toMatch(/^::error title=rushes batch::The manifest .*%0A/)
+})
 
-  it('more errors than GitHub shows leave room for the last one', async () => {
-    const batch = await createBatch(Array.from({ length: 12 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
-    const { code, stderr } = await batch.run([], { fetch: refusing('no') })
-    expect(code).toBe(3)
-    expect(annotations(stderr)).toHaveLength(9)
-  })
+it('in GitHub Actions more errors than GitHub shows leave room for the last one', async () => {
+  const batch = await createBatch(Array.from({ length: 12 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
+  const { code, stderr } = await batch.run([], { fetch: refusing('no') })
+  expect(code).toBe(3)
+  expect(annotations(stderr)).toHaveLength(9)
+})
 
-  it('under --json standard error has JSON only', async () => {
-    const batch = await createBatch()
-    const { code, stderr } = await batch.run('--check --json')
-    expect({ code, stderr }).toEqual({ code: 10, stderr: '' })
-  })
+it('in GitHub Actions under --json standard error has JSON only', async () => {
+  const batch = await createBatch()
+  const { code, stderr } = await batch.run('--check --json')
+  expect({ code, stderr }).toEqual({ code: 10, stderr: '' })
 })
 
 /** What the runner makes of a line of the log: `ActionCommand.TryParseV2`, then `TryParse`. */
@@ -193,90 +188,88 @@ describe('names, paths and messages in the log of a job', () => {
   })
 })
 
-describe('--report', () => {
-  const reported = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+const reported = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 
-  it('is one document with the objects of --json, beside the output for people', async () => {
-    const batch = await createBatch()
-    const path = join(batch.folder, 'report.json')
-    const plan = await batch.run(`--check --report ${path}`)
-    expect(plan.stdout).toMatch(/^create\tfox\t/)
-    expect(reported(path)).toMatchObject({
-      runs: [
-        { name: 'fox', action: 'create' },
-        { name: 'hen', action: 'create' },
-      ],
-      summary: { create: 2 },
-    })
-    const made = await batch.run(`--report ${path}`)
-    expect(made.stdout).toMatch(/fox one\.png\n/)
-    expect(reported(path).summary).toMatchObject({ created: 2, failed: 0 })
-    const checked = await batch.run(`--check --json --report ${path}`)
-    const { runs, summary } = reported(path)
-    expect(objects(checked.stdout)).toEqual([...runs, { summary }])
+it('--report is one document with the objects of --json, beside the output for people', async () => {
+  const batch = await createBatch()
+  const path = join(batch.folder, 'report.json')
+  const plan = await batch.run(`--check --report ${path}`)
+  expect(plan.stdout).toMatch(/^create\tfox\t/)
+  expect(reported(path)).toMatchObject({
+    runs: [
+      { name: 'fox', action: 'create' },
+      { name: 'hen', action: 'create' },
+    ],
+    summary: { create: 2 },
   })
+  const made = await batch.run(`--report ${path}`)
+  expect(made.stdout).toMatch(/fox one\.png\n/)
+  expect(reported(path).summary).toMatchObject({ created: 2, failed: 0 })
+  const checked = await batch.run(`--check --json --report ${path}`)
+  const { runs, summary } = reported(path)
+  expect(objects(checked.stdout)).toEqual([...runs, { summary }])
+})
 
-  it('is not written by a dry run', async () => {
-    const batch = await createBatch()
-    const path = join(batch.folder, 'report.json')
-    expect((await batch.run(`--dry-run --report ${path}`)).code).toBe(0)
-    expect(existsSync(path)).toBe(false)
-    await batch.run(`--report ${path}`)
-    const before = readFileSync(path, 'utf8')
-    await batch.run(`--dry-run --report ${path}`)
-    expect(readFileSync(path, 'utf8')).toBe(before)
-  })
+it('--report is not written by a dry run', async () => {
+  const batch = await createBatch()
+  const path = join(batch.folder, 'report.json')
+  expect((await batch.run(`--dry-run --report ${path}`)).code).toBe(0)
+  expect(existsSync(path)).toBe(false)
+  await batch.run(`--report ${path}`)
+  const before = readFileSync(path, 'utf8')
+  await batch.run(`--dry-run --report ${path}`)
+  expect(readFileSync(path, 'utf8')).toBe(before)
+})
 
-  const otherManifest = JSON.stringify({ runs: [{ name: 'owl', prompt: 'an owl' }] }, null, 2)
+const otherManifest = JSON.stringify({ runs: [{ name: 'owl', prompt: 'an owl' }] }, null, 2)
 
-  it.each([
-    '{"name":"my-package","version":"1.0.0"}\n',
-    '{"summary":"of a page","title":"x"}',
-    '\n',
-    '{"',
-    otherManifest,
-  ])('does not replace a file that holds %j', async (content) => {
-    const batch = await createBatch()
-    const path = join(batch.folder, 'package.json')
-    writeFileSync(path, content)
+it.each([
+  '{"name":"my-package","version":"1.0.0"}\n',
+  '{"summary":"of a page","title":"x"}',
+  '\n',
+  '{"',
+  otherManifest,
+])('--report does not replace a file that holds %j', async (content) => {
+  const batch = await createBatch()
+  const path = join(batch.folder, 'package.json')
+  writeFileSync(path, content)
+  expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
+  expect(readFileSync(path, 'utf8')).toBe(content)
+})
+
+it('--report does not replace a file that somebody has put there meanwhile', async () => {
+  const batch = await createBatch()
+  const path = join(batch.folder, 'report.json')
+  const fetch: Fetch = (request) => {
+    writeFileSync(path, 'mine')
+    return batch.service.counting(request)
+  }
+  const { code, stderr } = await batch.run(`--report ${path}`, { fetch })
+  expect([code, readFileSync(path, 'utf8')]).toEqual([0, 'mine'])
+  expect(stderr).toContain(`warning: --report: ${path} is another file now, so the report was not written.`)
+})
+
+it('--report does not follow a link', async () => {
+  const batch = await createBatch()
+  const [path, target] = [join(batch.folder, 'report.json'), join(batch.folder, 'target.json')]
+  await batch.run(`--check --report ${target}`)
+  const before = readFileSync(target, 'utf8')
+  symlinkSync(target, path)
+  expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
+  expect(readFileSync(target, 'utf8')).toBe(before)
+})
+
+it('--report does not replace a file of the batch or another one, and needs a path that can be written', async () => {
+  const batch = await createBatch()
+  const before = readFileSync(batch.manifest, 'utf8')
+  const foreign = join(batch.folder, 'art', 'mine.txt')
+  writeFileSync(foreign, 'mine')
+  execFileSync('mkfifo', [join(batch.folder, 'art', 'pipe')])
+  const files = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt']
+  const names = [...files, 'pipe', '..', 'none/report.json']
+  for (const path of names.map((name) => join(batch.folder, 'art', name)))
     expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
-    expect(readFileSync(path, 'utf8')).toBe(content)
-  })
-
-  it('does not replace a file that somebody has put there meanwhile', async () => {
-    const batch = await createBatch()
-    const path = join(batch.folder, 'report.json')
-    const fetch: Fetch = (request) => {
-      writeFileSync(path, 'mine')
-      return batch.service.counting(request)
-    }
-    const { code, stderr } = await batch.run(`--report ${path}`, { fetch })
-    expect([code, readFileSync(path, 'utf8')]).toEqual([0, 'mine'])
-    expect(stderr).toContain(`warning: --report: ${path} is another file now, so the report was not written.`)
-  })
-
-  it('does not follow a link', async () => {
-    const batch = await createBatch()
-    const [path, target] = [join(batch.folder, 'report.json'), join(batch.folder, 'target.json')]
-    await batch.run(`--check --report ${target}`)
-    const before = readFileSync(target, 'utf8')
-    symlinkSync(target, path)
-    expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
-    expect(readFileSync(target, 'utf8')).toBe(before)
-  })
-
-  it('does not replace a file of the batch or another one, and needs a path that can be written', async () => {
-    const batch = await createBatch()
-    const before = readFileSync(batch.manifest, 'utf8')
-    const foreign = join(batch.folder, 'art', 'mine.txt')
-    writeFileSync(foreign, 'mine')
-    execFileSync('mkfifo', [join(batch.folder, 'art', 'pipe')])
-    const files = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt']
-    const names = [...files, 'pipe', '..', 'none/report.json']
-    for (const path of names.map((name) => join(batch.folder, 'art', name)))
-      expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
-    expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
-    expect(readFileSync(foreign, 'utf8')).toBe('mine')
-    expect(batch.service.requests).toEqual([])
-  })
+  expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
+  expect(readFileSync(foreign, 'utf8')).toBe('mine')
+  expect(batch.service.requests).toEqual([])
 })

@@ -11,15 +11,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { batchCommandLine } from '../../src/cli/batch/options.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import type { KeyTerms } from '../../src/service/rules/key-terms.js'
-import { scripted } from '../support/cli.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { scripted, temporaryFolder } from '../support/index.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }
@@ -32,119 +31,115 @@ const creates = ({ method, body }: HttpRequest, prompt: string) =>
 const refusal = (status: number, code: string, message = 'no') =>
   scripted({ status, body: { error: { code, message } } }).fetch
 
-describe('a batch', () => {
-  it('creates what is missing and prints its paths; a second one costs nothing', async () => {
-    const batch = await createFamily([FOX, HEN, { ...OWL, count: 2 }])
-    const { code, stdout, stderr } = await batch.run()
-    expect(code).toBe(0)
-    const names = lines(stdout).map((path) => path.replace(/^.*\//, ''))
-    expect(names.sort()).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
-    expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)\. No estimate: 4 runs without a price$/m)
-    expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
-    expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
-    expect(batch.lock().fox).toMatchObject({
-      file: 'icons/fox.png',
-      sha256: sha256(batch.path('icons/fox.png')),
-      model: 'rushes/preview-image',
-    })
-    expect(batch.created()).toHaveLength(4)
-    expect(await batch.run()).toMatchObject({ code: 0, stdout: '' })
-    expect(batch.created()).toEqual([])
-    expect(await batch.run('--check')).toMatchObject({ code: 0 })
+it('a batch creates what is missing and prints its paths; a second one costs nothing', async () => {
+  const batch = await createFamily([FOX, HEN, { ...OWL, count: 2 }])
+  const { code, stdout, stderr } = await batch.run()
+  expect(code).toBe(0)
+  const names = lines(stdout).map((path) => path.replace(/^.*\//, ''))
+  expect(names.sort()).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
+  expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)\. No estimate: 4 runs without a price$/m)
+  expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
+  expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
+  expect(batch.lock().fox).toMatchObject({
+    file: 'icons/fox.png',
+    sha256: sha256(batch.path('icons/fox.png')),
+    model: 'rushes/preview-image',
   })
-
-  it('with --json prints an object for each row as it ends, and a summary', async () => {
-    const batch = await createFamily([FOX, HEN])
-    const { code, stdout, stderr } = await batch.run('--json')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const [first, second, ...last] = objects(stdout)
-    expect(Object.keys(first).join(' ')).toBe(
-      'name result kind model run file bytes sha256 content_type error blocked_by line',
-    )
-    expect(Object.keys(second)).toEqual(Object.keys(first))
-    const none = {
-      up_to_date: 0,
-      downloaded: 0,
-      moved: 0,
-      failed: 0,
-      blocked: 0,
-      unconfirmed: 0,
-      still_running: 0,
-    }
-    expect(last).toEqual([
-      {
-        summary: {
-          ...none,
-          total: 2,
-          created: 2,
-          not_started: 0,
-          skipped: 0,
-          elapsed_ms: expect.any(Number),
-          estimate: null,
-          currency: 'credits',
-          without_price: 2,
-          estimates: { 'rushes/preview-image': null },
-          not_waited_for: [],
-        },
-      },
-    ])
-  })
+  expect(batch.created()).toHaveLength(4)
+  expect(await batch.run()).toMatchObject({ code: 0, stdout: '' })
+  expect(batch.created()).toEqual([])
+  expect(await batch.run('--check')).toMatchObject({ code: 0 })
 })
 
-describe('an error', () => {
-  it.each([
-    ['of the account', 402, 'insufficient_balance', 5, 0],
-    ['of the service, after which the outcome is not known', 500, 'oops', 13, 0],
-    ['of the service in the middle', 500, 'oops', 13, 2],
-    ['of a model that does not exist', 400, 'model_not_found', 3, 0],
-  ])('%s ends the creating', async (_, status, name, exit, accepted) => {
-    const batch = await createFamily(many(12))
-    const refuse = refusal(status, name)
-    let sent = 0
-    const fetch: Fetch = (request) =>
-      request.method !== 'POST' || ++sent <= accepted ? batch.service.counting(request) : refuse(request)
-    const { code, stderr } = await batch.run([], { fetch })
-    expect(code).toBe(exit)
-    // The first create goes alone; later four may be unanswered at once.
-    expect(sent).toBeLessThanOrEqual(accepted === 0 ? 1 : accepted + 4)
-    expect(stderr).toMatch(accepted === 0 ? /12 runs: 1 \w+, 11 not started/ : /12 runs: 2 created, /)
-    if (exit === 5) expect(batch.lock()).toEqual({})
-  })
+it('a batch with --json prints an object for each row as it ends, and a summary', async () => {
+  const batch = await createFamily([FOX, HEN])
+  const { code, stdout, stderr } = await batch.run('--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const [first, second, ...last] = objects(stdout)
+  expect(Object.keys(first).join(' ')).toBe(
+    'name result kind model run file bytes sha256 content_type error blocked_by line',
+  )
+  expect(Object.keys(second)).toEqual(Object.keys(first))
+  const none = {
+    up_to_date: 0,
+    downloaded: 0,
+    moved: 0,
+    failed: 0,
+    blocked: 0,
+    unconfirmed: 0,
+    still_running: 0,
+  }
+  expect(last).toEqual([
+    {
+      summary: {
+        ...none,
+        total: 2,
+        created: 2,
+        not_started: 0,
+        skipped: 0,
+        elapsed_ms: expect.any(Number),
+        estimate: null,
+        currency: 'credits',
+        without_price: 2,
+        estimates: { 'rushes/preview-image': null },
+        not_waited_for: [],
+      },
+    },
+  ])
+})
 
-  it('of one row does not keep back the others; --fail-fast does', async () => {
-    const batch = await createFamily([HEN, FOX, OWL])
-    const refuse = refusal(400, 'invalid_input', 'no hens')
-    const fetch: Fetch = (request) =>
-      creates(request, HEN.prompt) ? refuse(request) : batch.service.counting(request)
-    const fast = await batch.run('--fail-fast', { fetch })
-    expect({ code: fast.code, pictures: batch.pictures() }).toEqual({ code: 3, pictures: [] })
-    const { code, stderr } = await batch.run([], { fetch })
-    expect({ code, pictures: batch.pictures() }).toEqual({ code: 3, pictures: ['icons/fox.png', 'owl.png'] })
-    expect(stderr).toMatch(/error: hen \(line 1\): .*no hens/)
-  })
+it.each([
+  ['of the account', 402, 'insufficient_balance', 5, 0],
+  ['of the service, after which the outcome is not known', 500, 'oops', 13, 0],
+  ['of the service in the middle', 500, 'oops', 13, 2],
+  ['of a model that does not exist', 400, 'model_not_found', 3, 0],
+])('an error %s ends the creating', async (_, status, name, exit, accepted) => {
+  const batch = await createFamily(many(12))
+  const refuse = refusal(status, name)
+  let sent = 0
+  const fetch: Fetch = (request) =>
+    request.method !== 'POST' || ++sent <= accepted ? batch.service.counting(request) : refuse(request)
+  const { code, stderr } = await batch.run([], { fetch })
+  expect(code).toBe(exit)
+  // The first create goes alone; later four may be unanswered at once.
+  expect(sent).toBeLessThanOrEqual(accepted === 0 ? 1 : accepted + 4)
+  expect(stderr).toMatch(accepted === 0 ? /12 runs: 1 \w+, 11 not started/ : /12 runs: 2 created, /)
+  if (exit === 5) expect(batch.lock()).toEqual({})
+})
 
-  it('of several rows is printed once, with the names of the others', async () => {
-    const batch = await createFamily([{ ...HEN, count: 14 }])
-    const { code, stderr } = await batch.run([], { fetch: refusal(400, 'invalid_input') })
-    expect(code).toBe(3)
-    expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
-      expect.stringMatching(/^error: hen(-\d+)? \(line 1\): /),
-      expect.stringMatching(/^error: 13 more runs: /),
-    ])
-    // In the order in which they failed.
-    expect(stderr).toMatch(/^ {2}Also (hen(-\d+)?(, )?){10} and 3 more\.$/m)
-    expect(stderr).toMatch(/^14 runs: 14 failed \(/m)
-  })
+it('an error of one row does not keep back the others; --fail-fast does', async () => {
+  const batch = await createFamily([HEN, FOX, OWL])
+  const refuse = refusal(400, 'invalid_input', 'no hens')
+  const fetch: Fetch = (request) =>
+    creates(request, HEN.prompt) ? refuse(request) : batch.service.counting(request)
+  const fast = await batch.run('--fail-fast', { fetch })
+  expect({ code: fast.code, pictures: batch.pictures() }).toEqual({ code: 3, pictures: [] })
+  const { code, stderr } = await batch.run([], { fetch })
+  expect({ code, pictures: batch.pictures() }).toEqual({ code: 3, pictures: ['icons/fox.png', 'owl.png'] })
+  expect(stderr).toMatch(/error: hen \(line 1\): .*no hens/)
+})
 
-  it('of a run is exit 10, and the next batch creates it again', async () => {
-    const batch = await createFamily([{ ...FOX, prompt: 'FAIL' }])
-    for (let times = 0; times < 2; times++) {
-      const { code, stderr } = await batch.run()
-      expect([code, batch.created()]).toEqual([10, ['FAIL']])
-      expect(batch.lock().fox).toBeUndefined()
-      expect(stderr).toMatch(/cannot draw FAIL/)
-    }
-  })
+it('an error of several rows is printed once, with the names of the others', async () => {
+  const batch = await createFamily([{ ...HEN, count: 14 }])
+  const { code, stderr } = await batch.run([], { fetch: refusal(400, 'invalid_input') })
+  expect(code).toBe(3)
+  expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
+    expect.stringMatching(/^error: hen(-\d+)? \(line 1\): /),
+    expect.stringMatching(/^error: 13 more runs: /),
+  ])
+  // In the order in which they failed.
+  expect(stderr).toMatch(/^ {2}Also (hen(-\d+)?(, )?){10} and 3 more\.$/m)
+  expect(stderr).toMatch(/^14 runs: 14 failed \(/m)
+})
+
+it('an error of a run is exit 10, and the next batch creates it again', async () => {
+  const batch = await createFamily([{ ...FOX, prompt: 'FAIL' }])
+  for (let times = 0; times < 2; times++) {
+    const { code, stderr } = await batch.run()
+    expect([code, batch.created()]).toEqual([10, ['FAIL']])
+    expect(batch.lock().fox).toBeUndefined()
+    expect(stderr).toMatch(/cannot draw FAIL/)
+  }
 })
 
 it('a batch whose runs the service never answers for ends with the error of the network, not with 11', async () => {
@@ -156,149 +151,142 @@ it('a batch whose runs the service never answers for ends with the error of the 
   expect((await batch.run('--timeout 20s', { fetch })).code).toBe(9)
 })
 
-describe('a create whose outcome is unknown', () => {
-  it('waits for --resubmit-unconfirmed before it is sent again', async () => {
-    const batch = await createFamily([FOX, HEN])
-    const fetch: Fetch = (request) => {
-      if (!creates(request, FOX.prompt)) return batch.service.counting(request)
-      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
-    }
-    expect((await batch.run([], { fetch })).code).toBe(13)
-    expect(batch.flights().fox).toMatchObject({ phase: 'unconfirmed', key: expect.stringMatching(/^~/) })
-    batch.created()
-    const { code, stderr } = await batch.run()
-    expect({ code, created: batch.created() }).toEqual({ code: 13, created: [HEN.prompt] })
-    expect(stderr).toMatch(/error: fox \(line 1, ~[0-9a-f]+\): The outcome of its last create is unknown/)
-    expect(await batch.run('--resubmit-unconfirmed')).toMatchObject({ code: 0 })
-    expect(batch.created()).toEqual([FOX.prompt])
-  })
-
-  it('stays so beside a run of the same input', async () => {
-    const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
-    let creates = 0
-    const fetch: Fetch = async (request) => {
-      const response = await batch.service.counting(request)
-      if (request.method !== 'POST' || ++creates !== 2) return response
-      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
-    }
-    expect((await batch.run([], { fetch })).code).toBe(13)
-    batch.created()
-    const before = batch.lock()
-    const { key } = batch.flights()['two-2'] ?? {}
-    for (let again = 0; again < 2; again++) {
-      const { code, stderr } = await batch.run()
-      expect({ code, created: batch.created() }).toEqual({ code: 13, created: [] })
-      expect(stderr).toContain(`two-2 (line 1, ${key}): The outcome`)
-    }
-    // Nothing of it is forgotten, its local key neither.
-    expect([batch.lock(), batch.flights()['two-2']?.key]).toEqual([before, key])
-    expect(batch.pictures()).toEqual(['two.png'])
-    expect((await batch.run('--resubmit-unconfirmed')).code).toBe(0)
-    expect(batch.lock()['two-2'].run).not.toBe(before.two.run)
-  })
-
-  it('does not take over what was created from the same input before or after', async () => {
-    const batch = await createFamily([FOX])
-    const create = async (name: string) => {
-      const output = join(temporaryFolder(), name)
-      expect((await batch.service.run(['run', 'image', FOX.prompt, '-o', output])).code).toBe(0)
-      await batch.service.clock.advance(5_000)
-    }
-    await create('before.png')
-    expect((await batch.run([], { fetch: refusal(500, 'internal_error') })).code).toBe(13)
-    await create('after.png')
-    batch.created()
-    expect((await batch.run()).code).toBe(13)
-    expect({ created: batch.created(), pictures: batch.pictures() }).toEqual({ created: [], pictures: [] })
-    expect(batch.flights().fox?.phase).toBe('unconfirmed')
-  })
-
-  it('does not come about where the journal cannot be written: nothing is sent', async () => {
-    const batch = await createFamily([FOX, HEN])
-    const file = batch.path('no-folder')
-    writeFileSync(file, '')
-    const { code, stderr } = await batch.run([], { env: { RUSHES_STATE_DIR: file } })
-    expect({ code, created: batch.created() }).toEqual({ code: 2, created: [] })
-    expect(stderr).toMatch(/error: .*journal.*Nothing was sent/s)
-    expect(batch.lock() ?? {}).toEqual({})
-  })
-})
-
-describe('a mistake that shows only while a batch runs', () => {
-  const POSE = { name: 'pose', prompt: 'a pose', image_urls: ['row:fox#2'] }
-
-  it('fails its row, and is never exit 2 after something was sent', async () => {
-    const batch = await createFamily([FOX, POSE])
-    const { code, stderr } = await batch.run()
-    expect(code).toBe(10)
-    expect(stderr).toContain('row:fox#2: the run of "fox" has one output')
-    batch.created()
-    // Now it shows before.
-    expect((await batch.run()).code).toBe(2)
-    expect(batch.created()).toEqual([])
-  })
-})
-
-describe('a lock file that is a link', () => {
-  it.each([
-    ['to a file', true],
-    ['to a file that does not exist yet', false],
-  ])('%s is written through it, and claimed there', async (_, exists) => {
-    const batch = await createFamily([FOX])
-    const target = join(batch.folder, 'state', 'shots.lock.json')
-    mkdirSync(dirname(target))
-    if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
-    symlinkSync('state/shots.lock.json', batch.lockPath)
-    const claims: string[] = []
-    const fetch: Fetch = (request) => {
-      claims.push(...readdirSync(dirname(target)).filter((name) => name.endsWith('.claim')))
-      return batch.service.counting(request)
-    }
-    expect((await batch.run([], { fetch })).code).toBe(0)
-    expect(claims).toContain('.shots.lock.json.claim')
-    expect(lstatSync(batch.lockPath).isSymbolicLink()).toBe(true)
-    expect(JSON.parse(readFileSync(target, 'utf8')).runs).toHaveProperty('fox')
-    expect(readdirSync(dirname(target))).toEqual(['shots.lock.json'])
-  })
-})
-
-describe('an output that cannot be written', () => {
-  it('is an error before anything is sent', async () => {
-    const batch = await createFamily([HEN, { ...FOX, output: 'file/fox.png' }])
-    writeFileSync(batch.path('file'), '')
-    const { code, stderr } = await batch.run()
-    expect({ code, requests: batch.service.requests }).toEqual({ code: 2, requests: [] })
-    expect(stderr).toMatch(/file\/fox\.png \(fox, line 1\): .*file is a file, not a folder/)
-    expect(stderr).toContain('Nothing was sent.')
-  })
-})
-
-describe('a lock file that cannot be written', () => {
-  /** Puts a folder in the place of the lock file between these two requests. */
-  const blocking = (
-    { path, lockPath, service }: Awaited<ReturnType<typeof createFamily>>,
-    isFirst: (request: HttpRequest) => boolean,
-    isLast: (request: HttpRequest) => boolean,
-  ): Fetch => {
-    const aside = path('lock.aside')
-    return (request) => {
-      if (existsSync(aside) && isLast(request)) {
-        rmdirSync(lockPath)
-        renameSync(aside, lockPath)
-      }
-      if (isFirst(request)) {
-        renameSync(lockPath, aside)
-        mkdirSync(lockPath)
-      }
-      return service.counting(request)
-    }
+it('a create whose outcome is unknown waits for --resubmit-unconfirmed before it is sent again', async () => {
+  const batch = await createFamily([FOX, HEN])
+  const fetch: Fetch = (request) => {
+    if (!creates(request, FOX.prompt)) return batch.service.counting(request)
+    throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
   }
-  const isDownload = ({ url }: HttpRequest) => url.pathname.startsWith('/outputs/')
+  expect((await batch.run([], { fetch })).code).toBe(13)
+  expect(batch.flights().fox).toMatchObject({ phase: 'unconfirmed', key: expect.stringMatching(/^~/) })
+  batch.created()
+  const { code, stderr } = await batch.run()
+  expect({ code, created: batch.created() }).toEqual({ code: 13, created: [HEN.prompt] })
+  expect(stderr).toMatch(/error: fox \(line 1, ~[0-9a-f]+\): The outcome of its last create is unknown/)
+  expect(await batch.run('--resubmit-unconfirmed')).toMatchObject({ code: 0 })
+  expect(batch.created()).toEqual([FOX.prompt])
+})
 
-  it.each([
-    ['', /^error: Cannot read the lock file .*shots\.lock\.json is a directory/m],
-    ['--json', /"code":"download_failed"/],
-  ])('for a moment ends with 12 while rows are not started, and says why %s', async (flag, reason) => {
+it('a create whose outcome is unknown stays so beside a run of the same input', async () => {
+  const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
+  let creates = 0
+  const fetch: Fetch = async (request) => {
+    const response = await batch.service.counting(request)
+    if (request.method !== 'POST' || ++creates !== 2) return response
+    throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+  }
+  expect((await batch.run([], { fetch })).code).toBe(13)
+  batch.created()
+  const before = batch.lock()
+  const { key } = batch.flights()['two-2'] ?? {}
+  for (let again = 0; again < 2; again++) {
+    const { code, stderr } = await batch.run()
+    expect({ code, created: batch.created() }).toEqual({ code: 13, created: [] })
+    expect(stderr).toContain(`two-2 (line 1, ${key}): The outcome`)
+  }
+  // Nothing of it is forgotten, its local key neither.
+  expect([batch.lock(), batch.flights()['two-2']?.key]).toEqual([before, key])
+  expect(batch.pictures()).toEqual(['two.png'])
+  expect((await batch.run('--resubmit-unconfirmed')).code).toBe(0)
+  expect(batch.lock()['two-2'].run).not.toBe(before.two.run)
+})
+
+it('a create whose outcome is unknown does not take over what was created from the same input before or after', async () => {
+  const batch = await createFamily([FOX])
+  const create = async (name: string) => {
+    const output = join(temporaryFolder(), name)
+    expect((await batch.service.run(['run', 'image', FOX.prompt, '-o', output])).code).toBe(0)
+    await batch.service.clock.advance(5_000)
+  }
+  await create('before.png')
+  expect((await batch.run([], { fetch: refusal(500, 'internal_error') })).code).toBe(13)
+  await create('after.png')
+  batch.created()
+  expect((await batch.run()).code).toBe(13)
+  expect({ created: batch.created(), pictures: batch.pictures() }).toEqual({ created: [], pictures: [] })
+  expect(batch.flights().fox?.phase).toBe('unconfirmed')
+})
+
+it('a create whose outcome is unknown does not come about where the journal cannot be written: nothing is sent', async () => {
+  const batch = await createFamily([FOX, HEN])
+  const file = batch.path('no-folder')
+  writeFileSync(file, '')
+  const { code, stderr } = await batch.run([], { env: { RUSHES_STATE_DIR: file } })
+  expect({ code, created: batch.created() }).toEqual({ code: 2, created: [] })
+  expect(stderr).toMatch(/error: .*journal.*Nothing was sent/s)
+  expect(batch.lock() ?? {}).toEqual({})
+})
+
+const POSE = { name: 'pose', prompt: 'a pose', image_urls: ['row:fox#2'] }
+
+it('a mistake that shows only while a batch runs fails its row, and is never exit 2 after something was sent', async () => {
+  const batch = await createFamily([FOX, POSE])
+  const { code, stderr } = await batch.run()
+  expect(code).toBe(10)
+  expect(stderr).toContain('row:fox#2: the run of "fox" has one output')
+  batch.created()
+  // Now it shows before.
+  expect((await batch.run()).code).toBe(2)
+  expect(batch.created()).toEqual([])
+})
+
+it.each([
+  ['to a file', true],
+  ['to a file that does not exist yet', false],
+])('a lock file that is a link %s is written through it, and claimed there', async (_, exists) => {
+  const batch = await createFamily([FOX])
+  const target = join(batch.folder, 'state', 'shots.lock.json')
+  mkdirSync(dirname(target))
+  if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
+  symlinkSync('state/shots.lock.json', batch.lockPath)
+  const claims: string[] = []
+  const fetch: Fetch = (request) => {
+    claims.push(...readdirSync(dirname(target)).filter((name) => name.endsWith('.claim')))
+    return batch.service.counting(request)
+  }
+  expect((await batch.run([], { fetch })).code).toBe(0)
+  expect(claims).toContain('.shots.lock.json.claim')
+  expect(lstatSync(batch.lockPath).isSymbolicLink()).toBe(true)
+  expect(JSON.parse(readFileSync(target, 'utf8')).runs).toHaveProperty('fox')
+  expect(readdirSync(dirname(target))).toEqual(['shots.lock.json'])
+})
+
+it('an output that cannot be written is an error before anything is sent', async () => {
+  const batch = await createFamily([HEN, { ...FOX, output: 'file/fox.png' }])
+  writeFileSync(batch.path('file'), '')
+  const { code, stderr } = await batch.run()
+  expect({ code, requests: batch.service.requests }).toEqual({ code: 2, requests: [] })
+  expect(stderr).toMatch(/file\/fox\.png \(fox, line 1\): .*file is a file, not a folder/)
+  expect(stderr).toContain('Nothing was sent.')
+})
+
+/** Puts a folder in the place of the lock file between these two requests. */
+const blocking = (
+  { path, lockPath, service }: Awaited<ReturnType<typeof createFamily>>,
+  isFirst: (request: HttpRequest) => boolean,
+  isLast: (request: HttpRequest) => boolean,
+): Fetch => {
+  const aside = path('lock.aside')
+  return (request) => {
+    if (existsSync(aside) && isLast(request)) {
+      rmdirSync(lockPath)
+      renameSync(aside, lockPath)
+    }
+    if (isFirst(request)) {
+      renameSync(lockPath, aside)
+      mkdirSync(lockPath)
+    }
+    return service.counting(request)
+  }
+}
+const isDownload = ({ url }: HttpRequest) => url.pathname.startsWith('/outputs/')
+
+it.each([
+  ['', /^error: Cannot read the lock file .*shots\.lock\.json is a directory/m],
+  ['--json', /"code":"download_failed"/],
+])(
+  'a lock file that cannot be written for a moment ends with 12 while rows are not started, and says why %s',
+  async (flag, reason) => {
     const batch = await createFamily([FOX, HEN, OWL])
     let downloads = 0
     const fetch = blocking(
@@ -317,106 +305,103 @@ describe('a lock file that cannot be written', () => {
     renameSync(batch.path('lock.aside'), batch.lockPath)
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect([...created, ...batch.created()].sort()).toEqual([FOX.prompt, HEN.prompt, OWL.prompt].sort())
-  })
+  },
+)
 
-  it('for a moment ends with 0 when no row was left', async () => {
-    const batch = await createFamily([FOX])
-    const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
-    expect(await batch.run([], { fetch })).toMatchObject({ code: 0 })
-    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
-  })
+it('a lock file that cannot be written for a moment ends with 0 when no row was left', async () => {
+  const batch = await createFamily([FOX])
+  const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
+  expect(await batch.run([], { fetch })).toMatchObject({ code: 0 })
+  expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
 })
 
-describe('a lock file that git changes while a batch runs', () => {
-  const other = { run: 'run_other', file: 'other.png', model: 'acme/still-1', bytes: 1 }
-  const entryOf = (digit: string) => ({ ...other, hash: digit.repeat(64), sha256: digit.repeat(64) })
+const other = { run: 'run_other', file: 'other.png', model: 'acme/still-1', bytes: 1 }
+const entryOf = (digit: string) => ({ ...other, hash: digit.repeat(64), sha256: digit.repeat(64) })
 
-  it('stops the batch before its next create, where a row of it was changed', async () => {
-    const batch = await createFamily([FOX, HEN, OWL])
-    const fetch: Fetch = (request) => {
-      if (creates(request, FOX.prompt))
-        batch.editLock((runs) => {
-          runs.owl = entryOf('a')
-        })
-      return batch.service.counting(request)
-    }
-    const { code, stderr } = await batch.run('--concurrency 1', { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
-    expect(stderr).toMatch(
-      /shots.lock.json was changed while this batch was running \(owl\). This batch stopped/,
-    )
-    expect(stderr).toContain('3 runs: 2 created, 1 not started')
-    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, owl: { run: 'run_other' } })
-  })
-
-  it('keeps its conflict markers, and the next batch has the run that is paid for', async () => {
-    const batch = await createFamily([FOX, HEN])
-    let whole = ''
-    const fetch: Fetch = (request) => {
-      if (creates(request, FOX.prompt)) {
-        whole = readFileSync(batch.lockPath, 'utf8')
-        writeFileSync(batch.lockPath, `<<<<<<< HEAD\n${whole}`)
-      }
-      return batch.service.counting(request)
-    }
-    const { code, stderr } = await batch.run('--concurrency 1', { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
-    expect(stderr).toContain('merge conflict markers. This batch stopped creating runs')
-    expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
-    writeFileSync(batch.lockPath, whole)
-    expect((await batch.run()).code).toBe(0)
-    expect(batch.created()).toEqual([])
-    expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png'])
-  })
+it('a lock file that git changes while a batch runs stops the batch before its next create, where a row of it was changed', async () => {
+  const batch = await createFamily([FOX, HEN, OWL])
+  const fetch: Fetch = (request) => {
+    if (creates(request, FOX.prompt))
+      batch.editLock((runs) => {
+        runs.owl = entryOf('a')
+      })
+    return batch.service.counting(request)
+  }
+  const { code, stderr } = await batch.run('--concurrency 1', { fetch })
+  expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
+  expect(stderr).toMatch(
+    /shots.lock.json was changed while this batch was running \(owl\). This batch stopped/,
+  )
+  expect(stderr).toContain('3 runs: 2 created, 1 not started')
+  expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, owl: { run: 'run_other' } })
 })
 
-describe('a signal', () => {
-  it('ends a batch of many rows in a few lines, without a warning of Node; the next one continues', async () => {
-    const warnings: string[] = []
-    const listen = (warning: Error) => warnings.push(warning.message)
-    process.on('warning', listen)
-    onTestFinished(() => void process.off('warning', listen))
-    const batch = await createFamily([{ ...HEN, count: 12 }], { rendering: false })
-    const interrupts = createInterrupts()
-    let polls = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'GET' && ++polls === 15) interrupts.interrupt('SIGINT')
-      return batch.service.counting(request)
+it('a lock file that git changes while a batch runs keeps its conflict markers, and the next batch has the run that is paid for', async () => {
+  const batch = await createFamily([FOX, HEN])
+  let whole = ''
+  const fetch: Fetch = (request) => {
+    if (creates(request, FOX.prompt)) {
+      whole = readFileSync(batch.lockPath, 'utf8')
+      writeFileSync(batch.lockPath, `<<<<<<< HEAD\n${whole}`)
     }
-    const { code, stderr } = await batch.run('--only hen*', { fetch, interrupts })
-    expect(code).toBe(130)
-    expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
-      expect.stringMatching(/^12 runs: 12 to create\. /),
-      expect.stringMatching(/^12 runs: 12 still running \(/),
-      'error: Interrupted. Created runs continue on the service.',
-      `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,
-    ])
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(warnings).toEqual([])
-    batch.service.service.startRendering()
-    expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.created()).toHaveLength(12)
-  })
+    return batch.service.counting(request)
+  }
+  const { code, stderr } = await batch.run('--concurrency 1', { fetch })
+  expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
+  expect(stderr).toContain('merge conflict markers. This batch stopped creating runs')
+  expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
+  writeFileSync(batch.lockPath, whole)
+  expect((await batch.run()).code).toBe(0)
+  expect(batch.created()).toEqual([])
+  expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png'])
 })
 
-describe('an account that refuses in the middle', () => {
-  type Act = (admin: Administration, key: string) => Promise<unknown>
-  const IN_FLIGHT = /5 runs: 2 created, [1-3] failed(, [1-2] not started)?/
+it('a signal ends a batch of many rows in a few lines, without a warning of Node; the next one continues', async () => {
+  const warnings: string[] = []
+  const listen = (warning: Error) => warnings.push(warning.message)
+  process.on('warning', listen)
+  onTestFinished(() => void process.off('warning', listen))
+  const batch = await createFamily([{ ...HEN, count: 12 }], { rendering: false })
+  const interrupts = createInterrupts()
+  let polls = 0
+  const fetch: Fetch = (request) => {
+    if (request.method === 'GET' && ++polls === 15) interrupts.interrupt('SIGINT')
+    return batch.service.counting(request)
+  }
+  const { code, stderr } = await batch.run('--only hen*', { fetch, interrupts })
+  expect(code).toBe(130)
+  expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
+    expect.stringMatching(/^12 runs: 12 to create\. /),
+    expect.stringMatching(/^12 runs: 12 still running \(/),
+    'error: Interrupted. Created runs continue on the service.',
+    `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,
+  ])
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warnings).toEqual([])
+  batch.service.service.startRendering()
+  expect(await batch.run()).toMatchObject({ code: 0 })
+  expect(batch.created()).toHaveLength(12)
+})
 
-  it.each<[string, number, RegExp, Act, Partial<KeyTerms>, 'finishes' | 'stops']>([
-    ['a quota that is used up', 5, /quota/, async () => {}, { quota: 2 }, 'finishes'],
-    ['a spend limit that is reached', 5, /spend limit/, async () => {}, { spendLimit: 2 }, 'finishes'],
-    ['an empty account', 5, /balance/, (admin) => admin.addCredits('default', -9_998), {}, 'finishes'],
-    [
-      'a key that is disabled',
-      4,
-      /invalid, disabled or expired/,
-      (admin, key) => admin.changeKey(key, { disabled: true }),
-      {},
-      'stops',
-    ],
-    ['an account that is banned', 5, /banned/, (admin) => admin.setBanned('default', true), {}, 'stops'],
-  ])('%s: no further create, and nothing is lost', async (_, exit, says, act, terms, inFlight) => {
+type Act = (admin: Administration, key: string) => Promise<unknown>
+const IN_FLIGHT = /5 runs: 2 created, [1-3] failed(, [1-2] not started)?/
+
+it.each<[string, number, RegExp, Act, Partial<KeyTerms>, 'finishes' | 'stops']>([
+  ['a quota that is used up', 5, /quota/, async () => {}, { quota: 2 }, 'finishes'],
+  ['a spend limit that is reached', 5, /spend limit/, async () => {}, { spendLimit: 2 }, 'finishes'],
+  ['an empty account', 5, /balance/, (admin) => admin.addCredits('default', -9_998), {}, 'finishes'],
+  [
+    'a key that is disabled',
+    4,
+    /invalid, disabled or expired/,
+    (admin, key) => admin.changeKey(key, { disabled: true }),
+    {},
+    'stops',
+  ],
+  ['an account that is banned', 5, /banned/, (admin) => admin.setBanned('default', true), {}, 'stops'],
+])(
+  'an account that refuses in the middle %s: no further create, and nothing is lost',
+  async (_, exit, says, act, terms, inFlight) => {
     const batch = await createFamily(many(5))
     const admin = await openAdministration({ ...batch.service, make: false })
     const { apiKey, key } = await admin.createKey('default', { name: 'ci', ...terms })
@@ -443,44 +428,42 @@ describe('an account that refuses in the middle', () => {
     expect((await batch.run()).code).toBe(0)
     expect(batch.pictures()).toHaveLength(5)
     expect((await admin.accounts())[0]?.runs).toBe(5)
-  })
-})
+  },
+)
 
-describe('the command that continues a batch', () => {
-  const globals = { local: false }
-  it.each<[string, Parameters<typeof batchCommandLine>]>([
-    ['rushes batch shots.yaml', [globals, { source: 'shots.yaml', flags: {} }]],
-    ['rushes batch --local -', [{ local: true }, { source: '-', flags: {} }]],
+const globals = { local: false }
+it.each<[string, Parameters<typeof batchCommandLine>]>([
+  ['rushes batch shots.yaml', [globals, { source: 'shots.yaml', flags: {} }]],
+  ['rushes batch --local -', [{ local: true }, { source: '-', flags: {} }]],
+  [
+    "rushes batch --profile 'a b' --base-url https://x.example -- '-shots.yaml'",
     [
-      "rushes batch --profile 'a b' --base-url https://x.example -- '-shots.yaml'",
-      [
-        { ...globals, profile: 'a b', baseUrl: 'https://x.example' },
-        { source: '-shots.yaml', flags: {} },
-      ],
+      { ...globals, profile: 'a b', baseUrl: 'https://x.example' },
+      { source: '-shots.yaml', flags: {} },
     ],
+  ],
+  [
+    "rushes batch --only 'a/*' --only b --max-runs 5 --concurrency 2 --timeout 5m --fail-fast --allow-outside --overwrite 'my shots.yaml'",
     [
-      "rushes batch --only 'a/*' --only b --max-runs 5 --concurrency 2 --timeout 5m --fail-fast --allow-outside --overwrite 'my shots.yaml'",
-      [
-        globals,
-        {
-          source: 'my shots.yaml',
-          flags: {
-            only: ['a/*', 'b'],
-            maxRuns: '5',
-            concurrency: '2',
-            timeout: '5m',
-            failFast: true,
-            allowOutside: true,
-            overwrite: true,
-            force: true,
-            resubmitUnconfirmed: true,
-          },
+      globals,
+      {
+        source: 'my shots.yaml',
+        flags: {
+          only: ['a/*', 'b'],
+          maxRuns: '5',
+          concurrency: '2',
+          timeout: '5m',
+          failFast: true,
+          allowOutside: true,
+          overwrite: true,
+          force: true,
+          resubmitUnconfirmed: true,
         },
-      ],
+      },
     ],
-  ])('%s', (line, [flags, words]) => {
-    expect(batchCommandLine(flags, words)).toBe(line)
-  })
+  ],
+])('the command that continues a batch %s', (line, [flags, words]) => {
+  expect(batchCommandLine(flags, words)).toBe(line)
 })
 
 /** A batch whose time limit has passed: its run is in the lock file, and goes on. */
@@ -527,79 +510,75 @@ it('the command that pays again for an output that is gone quotes the name of th
 const CHANGED = { ...SHEET, prompt: 'another sheet' }
 const leftIn = (stdout: string) => objects(stdout).at(-1).summary.not_waited_for
 
-describe('a run that the service does not have', () => {
-  it('ends its row with an error that names it and its address and says how to continue; nothing is created', async () => {
-    const { run, created, flights, editJournal } = await createLost()
-    for (let times = 0; times < 2; times++) {
-      const { code, stderr } = await run()
-      expect(code).toBe(6)
-      expect(stderr).toContain('run_gone')
-      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <name> --force`/)
-    }
-    expect([created(), flights().sheet?.id]).toEqual([[], 'run_gone'])
-    // Only both together: a batch that was killed must not pay again for what it has created.
-    for (const words of [['--force'], ['--only', 'sheet']]) expect((await run(words)).code).toBe(6)
-    expect(created()).toEqual([])
-    editJournal(`UPDATE runs SET address = 'https://other.example'`)
+it('a run that the service does not have ends its row with an error that names it and its address and says how to continue; nothing is created', async () => {
+  const { run, created, flights, editJournal } = await createLost()
+  for (let times = 0; times < 2; times++) {
     const { code, stderr } = await run()
-    expect(code).toBe(11)
-    expect(stderr).toContain('Continue there with --base-url https://other.example')
-  })
-
-  it('is named when --only and --force create its row again', async () => {
-    const { run, created, render, flights } = await createLost()
-    const words = ['--only', 'sheet', '--force']
-    const plan = await run([...words, '--dry-run'])
-    expect(plan.stdout).toBe('create\tsheet\tsheet.{ext}\tforced\n')
-    expect(plan.stderr).toMatch(/warning: sheet: run_gone has not been downloaded, and --force creates/)
-    render()
-    const { code, stderr } = await run(words)
-    expect([code, created()]).toEqual([0, [SHEET.prompt]])
-    expect(stderr).toContain('To get its result: rushes wait -d run_gone')
-    expect(flights()).toEqual({})
-  })
+    expect(code).toBe(6)
+    expect(stderr).toContain('run_gone')
+    expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <name> --force`/)
+  }
+  expect([created(), flights().sheet?.id]).toEqual([[], 'run_gone'])
+  // Only both together: a batch that was killed must not pay again for what it has created.
+  for (const words of [['--force'], ['--only', 'sheet']]) expect((await run(words)).code).toBe(6)
+  expect(created()).toEqual([])
+  editJournal(`UPDATE runs SET address = 'https://other.example'`)
+  const { code, stderr } = await run()
+  expect(code).toBe(11)
+  expect(stderr).toContain('Continue there with --base-url https://other.example')
 })
 
-describe('a run whose row was changed before it ended', () => {
-  it('appears in plan, text and JSON, and nothing waits for it', async () => {
-    const { run, created, write, render, pending } = await createPending()
-    write([CHANGED])
-    const said = `warning: sheet: ${pending} has not been downloaded, and the manifest has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
-    const left = [{ name: 'sheet', run: pending, key: null, why: 'changed' }]
-    for (const mode of ['--dry-run', '--check']) {
-      expect((await run(`${mode}`)).stderr).toContain(said)
-      const json = await run(`${mode} --json`)
-      expect(leftIn(json.stdout)).toEqual(left)
-      expect(json.stderr).toContain('"warning"')
-    }
-    expect((await run('--dry-run -q')).stderr).toContain(said)
-    render()
-    const { code, stdout, stderr } = await run('--json')
-    expect([code, created(), leftIn(stdout)]).toEqual([0, [CHANGED.prompt], left])
-    expect(stderr).toContain(pending)
-    expect((await run()).stderr).not.toContain('warning')
-  })
+it('a run that the service does not have is named when --only and --force create its row again', async () => {
+  const { run, created, render, flights } = await createLost()
+  const words = ['--only', 'sheet', '--force']
+  const plan = await run([...words, '--dry-run'])
+  expect(plan.stdout).toBe('create\tsheet\tsheet.{ext}\tforced\n')
+  expect(plan.stderr).toMatch(/warning: sheet: run_gone has not been downloaded, and --force creates/)
+  render()
+  const { code, stderr } = await run(words)
+  expect([code, created()]).toEqual([0, [SHEET.prompt]])
+  expect(stderr).toContain('To get its result: rushes wait -d run_gone')
+  expect(flights()).toEqual({})
+})
 
-  it('appears when its row leaves the manifest, and stays in the lock file', async () => {
-    const { run, write, pending, lock, render, created } = await createPending()
-    write([{ ...RUN, image_urls: [] }])
-    render()
-    const { code, stderr } = await run()
-    expect(code).toBe(0)
-    expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the manifest no longer`)
-    expect(stderr).not.toContain('kept in the lock file while the file exists')
-    created()
-    write([SHEET])
-    expect((await run()).code).toBe(0)
-    expect([created(), lock().sheet.run]).toEqual([[], pending])
-  })
+it('a run whose row was changed before it ended appears in plan, text and JSON, and nothing waits for it', async () => {
+  const { run, created, write, render, pending } = await createPending()
+  write([CHANGED])
+  const said = `warning: sheet: ${pending} has not been downloaded, and the manifest has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
+  const left = [{ name: 'sheet', run: pending, key: null, why: 'changed' }]
+  for (const mode of ['--dry-run', '--check']) {
+    expect((await run(`${mode}`)).stderr).toContain(said)
+    const json = await run(`${mode} --json`)
+    expect(leftIn(json.stdout)).toEqual(left)
+    expect(json.stderr).toContain('"warning"')
+  }
+  expect((await run('--dry-run -q')).stderr).toContain(said)
+  render()
+  const { code, stdout, stderr } = await run('--json')
+  expect([code, created(), leftIn(stdout)]).toEqual([0, [CHANGED.prompt], left])
+  expect(stderr).toContain(pending)
+  expect((await run()).stderr).not.toContain('warning')
+})
 
-  it('appears with its key when its create has an unknown outcome', async () => {
-    const { run, write, editJournal } = await createPending()
-    editJournal(`UPDATE runs SET phase = 'unconfirmed', key = '~3f2a', id = NULL`)
-    write([CHANGED])
-    const { stderr, stdout } = await run('--dry-run --json')
-    expect(leftIn(stdout)).toEqual([{ name: 'sheet', run: null, key: '~3f2a', why: 'changed' }])
-    expect(stderr).toContain('the outcome of an earlier create (~3f2a) is unknown')
-  })
+it('a run whose row was changed before it ended appears when its row leaves the manifest, and stays in the lock file', async () => {
+  const { run, write, pending, lock, render, created } = await createPending()
+  write([{ ...RUN, image_urls: [] }])
+  render()
+  const { code, stderr } = await run()
+  expect(code).toBe(0)
+  expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the manifest no longer`)
+  expect(stderr).not.toContain('kept in the lock file while the file exists')
+  created()
+  write([SHEET])
+  expect((await run()).code).toBe(0)
+  expect([created(), lock().sheet.run]).toEqual([[], pending])
+})
+
+it('a run whose row was changed before it ended appears with its key when its create has an unknown outcome', async () => {
+  const { run, write, editJournal } = await createPending()
+  editJournal(`UPDATE runs SET phase = 'unconfirmed', key = '~3f2a', id = NULL`)
+  write([CHANGED])
+  const { stderr, stdout } = await run('--dry-run --json')
+  expect(leftIn(stdout)).toEqual([{ name: 'sheet', run: null, key: '~3f2a', why: 'changed' }])
+  expect(stderr).toContain('the outcome of an earlier create (~3f2a) is unknown')
 })

@@ -4,14 +4,19 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createNetwork } from '../../src/host/undici.js'
 import { openModelSet } from '../../src/service/models/model-set.js'
-import { whenOver } from '../support/after-file.js'
-import { type CommandLine, runCli } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { createInstantEngine } from '../support/engines.js'
+import {
+  ask,
+  type CommandLine,
+  createInstantEngine,
+  createManualClock,
+  createTestService,
+  ended,
+  runCli,
+  temporaryFolder,
+  whenOver,
+} from '../support/index.js'
 import { SECRET } from '../support/model-servers/fal.js'
 import { createOpenRouterServer, type OpenRouterOptions } from '../support/model-servers/openrouter.js'
-import { ask, createTestService, ended } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const env = { OPENROUTER_API_KEY: SECRET }
 

@@ -1,8 +1,7 @@
 /** A wall clock that is set while a command waits: a time server, a user, a machine that was asleep. */
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { type CliService, createCliService } from '../support/cli.js'
-import { rowsOf } from '../support/journal.js'
+import { type CliService, createCliService, rowsOf } from '../support/index.js'
 
 const HOUR_MS = 3_600_000
 

@@ -1,7 +1,7 @@
 /** What `rushes completion` prints; the shells themselves are in test/e2e/completion.test.ts. */
 import { expect, it } from 'vitest'
 import { fullName } from '../../src/cli/help/format-help.js'
-import { runCli } from '../support/cli.js'
+import { runCli } from '../support/index.js'
 import { everyCommand } from '../support/project.js'
 
 it.each(['bash', 'zsh', 'fish'])('the script of %s has each command, flag and fixed value', async (shell) => {

@@ -1,12 +1,18 @@
 /** Answers that a service, a gateway or a proxy compressed although nobody asked for it, as whole command lines. */
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { EXIT } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
-import { type CommandLine, LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
-import { rowsOf } from '../support/journal.js'
-import { responseOf, type Scripted } from '../support/responses.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import {
+  type CommandLine,
+  LOOPBACK_URL,
+  responseOf,
+  rowsOf,
+  runCli,
+  type Scripted,
+  temporaryFolder,
+  withoutList,
+} from '../support/index.js'
 
 const gzipped = (body: object, status: number): Scripted => ({
   status,
@@ -31,47 +37,46 @@ async function answered(line: CommandLine, answer: Scripted) {
   return { ...(await runCli(line, { fetch: withoutList(fetch), home, env })), home, requests }
 }
 
-const RUN = ['run', 'image', 'a fox', '--no-wait']
+const RUN = 'run image "a fox" --no-wait'
 
-describe('a compressed answer', () => {
-  it('of an exhausted quota is not sent again: exit 5 after one request', async () => {
-    const { code, requests } = await answered(RUN, problem('USAGE_EXCEEDED', 429))
-    expect({ code, requests }).toEqual({ code: EXIT.account, requests: 1 })
-  })
-
-  it('gives the run when it breaks off after the id', async () => {
-    // Long enough that the id is decoded before the end.
-    const body = { id: 'run_1', note: Array.from({ length: 3_000 }, (_, at) => at * 7_919) }
-    const whole = gzipped(body, 201)
-    const torn = { ...whole, body: (whole.body as Buffer).subarray(0, -500), cut: true }
-    expect(await answered(RUN, torn)).toMatchObject({ code: EXIT.ok, stdout: 'run_1\n' })
-  })
+it('a compressed answer of an exhausted quota is not sent again: exit 5 after one request', async () => {
+  const { code, requests } = await answered(RUN, problem('USAGE_EXCEEDED', 429))
+  expect({ code, requests }).toEqual({ code: EXIT.account, requests: 1 })
 })
 
-describe('a 201 that cannot be read', () => {
-  const bytes = gzipSync(JSON.stringify({ id: 'run_1', text: 'x'.repeat(300) }))
+it('a compressed answer gives the run when it breaks off after the id', async () => {
+  // Long enough that the id is decoded before the end.
+  const body = { id: 'run_1', note: Array.from({ length: 3_000 }, (_, at) => at * 7_919) }
+  const whole = gzipped(body, 201)
+  const torn = { ...whole, body: (whole.body as Buffer).subarray(0, -500), cut: true }
+  expect(await answered(RUN, torn)).toMatchObject({ code: EXIT.ok, stdout: 'run_1\n' })
+})
 
-  it.each<[string, Scripted, string]>([
-    [
-      'an unknown encoding',
-      { status: 201, body: bytes, headers: { 'content-encoding': 'compress' } },
-      'the response is encoded as compress, although no encoding was requested',
-    ],
-    ['no encoding is named', { status: 201, body: bytes }, 'the response contains no run id'],
-    ['NUL in a text', { status: 201, body: 'abc\0def' }, 'the response contains no run id'],
-  ])('is kept whole as base64, in the journal and in the message: %s', async (_, answer, reason) => {
+const bytes = gzipSync(JSON.stringify({ id: 'run_1', text: 'x'.repeat(300) }))
+
+it.each<[string, Scripted, string]>([
+  [
+    'an unknown encoding',
+    { status: 201, body: bytes, headers: { 'content-encoding': 'compress' } },
+    'the response is encoded as compress, although no encoding was requested',
+  ],
+  ['no encoding is named', { status: 201, body: bytes }, 'the response contains no run id'],
+  ['NUL in a text', { status: 201, body: 'abc\0def' }, 'the response contains no run id'],
+])(
+  'a 201 that cannot be read is kept whole as base64, in the journal and in the message: %s',
+  async (_, answer, reason) => {
     const { code, stderr, home } = await answered(RUN, answer)
     const kept = `base64:${Buffer.from(answer.body as Buffer).toString('base64')}`
     expect(code).toBe(EXIT.outcomeUnknown)
     expect(stderr.replace(/\s+/g, ' ')).toContain(reason)
     expect(stderr.replace(/\s+/g, '')).toContain(kept)
     expect(rowsOf(home)[0]?.answer).toEqual({ status: 201, text: kept })
-  })
+  },
+)
 
-  it('shows no API key that it repeats', async () => {
-    const { stderr, home } = await answered(RUN, { status: 201, body: '\0 rk_0123456789 \0' })
-    const kept = Buffer.from('\0 [API key] \0').toString('base64')
-    expect(rowsOf(home)[0]?.answer?.text).toBe(`base64:${kept}`)
-    expect(stderr).toContain(kept)
-  })
+it('a 201 that cannot be read shows no API key that it repeats', async () => {
+  const { stderr, home } = await answered(RUN, { status: 201, body: '\0 rk_0123456789 \0' })
+  const kept = Buffer.from('\0 [API key] \0').toString('base64')
+  expect(rowsOf(home)[0]?.answer?.text).toBe(`base64:${kept}`)
+  expect(stderr).toContain(kept)
 })

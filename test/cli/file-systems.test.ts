@@ -5,10 +5,8 @@ import { describe, expect, it } from 'vitest'
 import type { ManifestEntry } from '../../src/batch/manifest/index.js'
 import { selectorFor } from '../../src/cli/batch/options.js'
 import type { FileSystem } from '../../src/host/file-system.js'
-import { createCliService } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createFamily } from '../support/family.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createCliService, ONE_PIXEL_PNG, temporaryFolder } from '../support/index.js'
 
 /** exFAT, as Windows, Linux and macOS report it. */
 const WITHOUT_LINKS = ['EISDIR', 'EPERM', 'ENOTSUP'].map((code): [string, FileSystem] => [
@@ -70,22 +68,23 @@ it('a batch creates a file whose name has the longest length with its extension'
   expect(await batch.run('--force')).toMatchObject({ code: 2 })
 })
 
-describe('a foreign file whose name differs in letter case or Unicode form', () => {
-  const CAFE = { name: 'café', prompt: 'a café' }
-  const files: [string, { name: string; prompt: string }][] = [
-    ['FOX.png', { name: 'fox', prompt: 'a fox' }],
-    ['fox.PNG', { name: 'Fox', prompt: 'a fox' }],
-    ['café.png'.normalize('NFD'), CAFE],
-  ]
+const CAFE = { name: 'café', prompt: 'a café' }
+const files: [string, { name: string; prompt: string }][] = [
+  ['FOX.png', { name: 'fox', prompt: 'a fox' }],
+  ['fox.PNG', { name: 'Fox', prompt: 'a fox' }],
+  ['café.png'.normalize('NFD'), CAFE],
+]
 
-  it.each(files)('%j is another file where the file system does not open it', async (file, row) => {
+it.each(files)(
+  'a foreign file whose name differs in letter case or Unicode form %j is another file where the file system does not open it',
+  async (file, row) => {
     const batch = await createFamily([row])
     writeFileSync(batch.path(file), 'foreign')
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(readFileSync(batch.path(file), 'utf8')).toBe('foreign')
     expect(existsSync(batch.path(`${row.name}.png`))).toBe(true)
-  })
-})
+  },
+)
 
 it('`--only` takes the separator of Windows there, and an escape elsewhere', async () => {
   const entry = { name: 'fox', rowName: 'fox', output: 'icons/fox.png' } as ManifestEntry

@@ -3,12 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { GalleryRun } from '../../src/gallery/index.js'
-import { createCliService, runCli } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { addRow, finishedState } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { addRow, createCliService, ONE_PIXEL_PNG, runCli, temporaryFolder } from '../support/index.js'
 
 const runsOf = (html: string): readonly GalleryRun[] =>
   JSON.parse(/<script type="application\/json" id="runs">(.*)<\/script>/.exec(html)?.[1] ?? '')
@@ -30,28 +27,24 @@ function createDesk() {
       address = 'http://127.0.0.1:1',
       urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`),
     ) {
-      addRow(home, { id, address, ...more }, (journal) => {
-        journal.status(address, { state: finishedState(id, urls) })
-        const written = Object.entries(files).map(([name, content], at) => {
-          const path = join(folder, name)
-          writeFileSync(path, content)
-          const url = urls[at] ?? ''
-          return { path, bytes: content.length, sha256: sha256(content), url, content_type: 'image/png' }
-        })
-        journal.files(address, id, written)
+      const written = Object.entries(files).map(([name, content], at) => {
+        const path = join(folder, name)
+        writeFileSync(path, content)
+        return { path, bytes: content.length, sha256: sha256(content), url: urls[at] ?? '' }
       })
+      addRow(home, { id, address, urls, files: written, ...more })
     },
     shown: () => runsOf(readFileSync(page, 'utf8')),
     ids: () => runsOf(readFileSync(page, 'utf8')).map(({ id }) => id),
   }
 }
 
-it('of a manifest shows its results alone, and is exit 2 for one without runs', async () => {
+it('the gallery of a manifest shows its results alone, and is exit 2 for one without runs', async () => {
   const { add, folder, gallery, ids } = createDesk()
   const manifest = join(folder, 'shots.yaml')
   add('run_1', { 'whale.png': 'whale' }, { name: 'whale', manifest })
   add('run_2', { 'fox.png': 'fox' })
-  expect((await gallery(`${manifest}`)).code).toBe(0)
+  expect((await gallery(manifest)).code).toBe(0)
   expect(ids()).toEqual(['run_1'])
   expect(await gallery('other.yaml')).toMatchObject({ code: 2, stderr: 'error: other.yaml: no such file.\n' })
   const other = join(folder, 'other.yaml')
@@ -61,168 +54,157 @@ it('of a manifest shows its results alone, and is exit 2 for one without runs', 
 
 const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')
 
-describe('gallery', () => {
-  it('writes a page with the runs that have files, newest first, and prints its path', async () => {
-    const { run } = await createCliService()
-    const folder = temporaryFolder()
-    await run(['run', 'image', 'a fox', '-o', join(folder, 'fox.png')])
-    await run(['run', 'video', 'a "boat" & <sail>', '-o', join(folder, 'out', 'boat #1?.png')])
-    await run('run image "only a link"')
-    const page = join(folder, 'pages', 'index.html')
-    const { code, stdout, stderr } = await run(`gallery -o ${page}`)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${page}\n` })
-    expect(stderr).toBe('Skipped 1 run without a downloaded file. To download one: `rushes download <id>`.\n')
-    const [boat, fox, ...others] = runsOf(readFileSync(page, 'utf8'))
-    expect(others).toEqual([])
-    expect(boat).toMatchObject({
-      prompt: 'a "boat" & <sail>',
-      model: 'rushes/preview-video',
-      where: '127.0.0.1:1',
-    })
-    expect(boat?.files[0]).toMatchObject({ name: '../out/boat #1?.png', href: '../out/boat%20%231%3F.png' })
-    expect(fox?.files).toEqual([
-      {
-        ...{ name: '../fox.png', href: '../fox.png', media: 'image', isOpened: true },
-        ...{ size: `${ONE_PIXEL_PNG.length} B`, width: 1, height: 1, ratio: 1 },
-      },
-    ])
+it('gallery writes a page with the runs that have files, newest first, and prints its path', async () => {
+  const { run } = await createCliService()
+  const folder = temporaryFolder()
+  await run(['run', 'image', 'a fox', '-o', join(folder, 'fox.png')])
+  await run(['run', 'video', 'a "boat" & <sail>', '-o', join(folder, 'out', 'boat #1?.png')])
+  await run('run image "only a link"')
+  const page = join(folder, 'pages', 'index.html')
+  const { code, stdout, stderr } = await run(`gallery -o ${page}`)
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `${page}\n` })
+  expect(stderr).toBe('Skipped 1 run without a downloaded file. To download one: `rushes download <id>`.\n')
+  const [boat, fox, ...others] = runsOf(readFileSync(page, 'utf8'))
+  expect(others).toEqual([])
+  expect(boat).toMatchObject({
+    prompt: 'a "boat" & <sail>',
+    model: 'rushes/preview-video',
+    where: '127.0.0.1:1',
   })
-
-  it('prints one object with --json', async () => {
-    const desk = createDesk()
-    desk.add('run_a', { 'a.png': 'a', 'b.png': 'b' })
-    desk.add('run_b', { 'c.png': 'c' })
-    rmSync(join(desk.folder, 'c.png'))
-    const { stdout, stderr } = await desk.gallery('--json')
-    const bytes = readFileSync(desk.page).length
-    expect(JSON.parse(stdout)).toEqual({
-      ...{ path: desk.page, runs: 1, files: 2, bytes, left_out: { missing: 1, not_downloaded: 0 } },
-    })
-    expect(stderr).toBe('')
-  })
-
-  it('shows what is left of a run, and leaves out runs whose files are gone or have another size', async () => {
-    const desk = createDesk()
-    desk.add('run_both', { 'a.png': 'a', 'b.png': 'b' })
-    desk.add('run_gone', { 'c.png': 'c' })
-    desk.add('run_changed', { 'd.png': 'd' })
-    rmSync(join(desk.folder, 'b.png'))
-    rmSync(join(desk.folder, 'c.png'))
-    writeFileSync(join(desk.folder, 'd.png'), 'longer')
-    const { stderr } = await desk.gallery()
-    expect(stderr).toBe('Skipped 2 runs (files missing or changed).\n')
-    expect(desk.shown().map(({ id, files }) => [id, files.map(({ name }) => name)])).toEqual([
-      ['run_both', ['a.png']],
-    ])
-    expect(readFileSync(desk.page, 'utf8')).toContain('<p>Skipped 2 runs (files')
-  })
-
-  it('shows a path that two runs wrote under the run that wrote it last', async () => {
-    const desk = createDesk()
-    desk.add('run_old', { 'a.png': 'old' })
-    desk.add('run_new', { 'a.png': 'new' })
-    await desk.gallery()
-    expect(desk.ids()).toEqual(['run_new'])
-  })
-
-  it('finds local runs in the data folder, moved or never downloaded', async () => {
-    const desk = createDesk()
-    const output = join(desk.home, 'state', 'local', 'files', 'run_never', 'tok-1')
-    mkdirSync(output, { recursive: true })
-    writeFileSync(join(output, 'image.png'), ONE_PIXEL_PNG)
-    const url = 'http://127.0.0.1:40001/outputs/run_never.tok-1/image.png'
-    addRow(desk.home, { id: 'run_never', address: 'local' }, (journal) =>
-      journal.status('local', { state: finishedState('run_never', [url]) }),
-    )
-    addRow(desk.home, { id: 'run_moved', address: 'local' }, (journal) => {
-      const file = { path: join(desk.folder, 'gone.png'), bytes: ONE_PIXEL_PNG.length, sha256: 'x', url }
-      journal.status('local', { state: finishedState('run_moved', [url]) })
-      journal.files('local', 'run_moved', [{ ...file, content_type: 'image/png' }])
-    })
-    const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/run_never.tok-1/..']
-    addRow(desk.home, { id: 'run_elsewhere', address: 'local' }, (journal) =>
-      journal.status('local', { state: finishedState('run_elsewhere', outside) }),
-    )
-    await desk.gallery()
-    expect(desk.ids()).toEqual(['run_moved', 'run_never'])
-    expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
-    expect(desk.shown()[1]?.files[0]?.href).toMatch(
-      /^\.\.\/.*\/state\/local\/files\/run_never\/tok-1\/image\.png$/,
-    )
-  })
-
-  it('takes the filters of list; the limit counts runs with files', async () => {
-    const desk = createDesk()
-    desk.add('run_a', { 'a.png': 'a' })
-    desk.add('run_b', { 'b.png': 'b' }, { kind: 'video', model: 'acme/cinema-1' })
-    desk.add('run_c', { 'c.png': 'c' }, { labels: ['spring', '春'] }, 'https://other.example.com')
-    addRow(desk.home, { id: 'run_d' })
-    const cases: readonly (readonly [words: string, ids: string])[] = [
-      ['', 'run_c run_b run_a'],
-      ['--kind video', 'run_b'],
-      ['--label spring --label 春', 'run_c'],
-      ['--base-url http://127.0.0.1:1', 'run_b run_a'],
-      ['--since 1h', ''],
-    ]
-    for (const [words, ids] of cases) {
-      expect((await desk.gallery(words)).code).toBe(0)
-      expect([words, desk.ids().join(' ')]).toEqual([words, ids])
-    }
-    await desk.gallery()
-    expect(desk.shown()[0]?.labels).toEqual(['spring', '春'])
-    expect((await desk.gallery('--limit x')).code).toBe(2)
-  })
+  expect(boat?.files[0]).toMatchObject({ name: '../out/boat #1?.png', href: '../out/boat%20%231%3F.png' })
+  expect(fox?.files).toEqual([
+    {
+      ...{ name: '../fox.png', href: '../fox.png', media: 'image', isOpened: true },
+      ...{ size: `${ONE_PIXEL_PNG.length} B`, width: 1, height: 1, ratio: 1 },
+    },
+  ])
 })
 
-describe('the file of the page', () => {
-  it('replaces the page of an earlier command in one step', async () => {
-    const desk = createDesk()
-    await desk.gallery()
-    desk.add('run_a', { 'a.png': 'a' })
-    expect((await desk.gallery()).code).toBe(0)
-    expect(desk.ids()).toEqual(['run_a'])
-    expect(readdirSync(desk.folder).sort()).toEqual(['a.png', 'gallery.html'])
+it('gallery prints one object with --json', async () => {
+  const desk = createDesk()
+  desk.add('run_a', { 'a.png': 'a', 'b.png': 'b' })
+  desk.add('run_b', { 'c.png': 'c' })
+  rmSync(join(desk.folder, 'c.png'))
+  const { stdout, stderr } = await desk.gallery('--json')
+  const bytes = readFileSync(desk.page).length
+  expect(JSON.parse(stdout)).toEqual({
+    ...{ path: desk.page, runs: 1, files: 2, bytes, left_out: { missing: 1, not_downloaded: 0 } },
   })
+  expect(stderr).toBe('')
+})
 
-  it('replaces a file of another program only with --overwrite', async () => {
-    const desk = createDesk()
-    writeFileSync(desk.page, '<!doctype html>\n<title>mine</title>')
-    const { code, stderr, stdout } = await desk.gallery()
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(`${desk.page} already exists, and is not a page of \`rushes gallery\`.`)
-    expect(stderr).toContain('Use --overwrite to replace it')
-    expect(readFileSync(desk.page, 'utf8')).toContain('mine')
-    expect((await desk.gallery('--overwrite')).code).toBe(0)
-    expect(desk.shown()).toEqual([])
-  })
+it('gallery shows what is left of a run, and leaves out runs whose files are gone or have another size', async () => {
+  const desk = createDesk()
+  desk.add('run_both', { 'a.png': 'a', 'b.png': 'b' })
+  desk.add('run_gone', { 'c.png': 'c' })
+  desk.add('run_changed', { 'd.png': 'd' })
+  rmSync(join(desk.folder, 'b.png'))
+  rmSync(join(desk.folder, 'c.png'))
+  writeFileSync(join(desk.folder, 'd.png'), 'longer')
+  const { stderr } = await desk.gallery()
+  expect(stderr).toBe('Skipped 2 runs (files missing or changed).\n')
+  expect(desk.shown().map(({ id, files }) => [id, files.map(({ name }) => name)])).toEqual([
+    ['run_both', ['a.png']],
+  ])
+  expect(readFileSync(desk.page, 'utf8')).toContain('<p>Skipped 2 runs (files')
+})
 
-  it('has the name gallery.html in a folder', async () => {
-    const desk = createDesk()
-    const into = (path: string) => runCli(`gallery -o ${path}`, { home: desk.home })
-    expect((await into(desk.folder)).stdout).toBe(`${desk.page}\n`)
-    expect((await into(`${desk.folder}/new/`)).stdout).toBe(`${desk.folder}/new/gallery.html\n`)
-  })
+it('gallery shows a path that two runs wrote under the run that wrote it last', async () => {
+  const desk = createDesk()
+  desk.add('run_old', { 'a.png': 'old' })
+  desk.add('run_new', { 'a.png': 'new' })
+  await desk.gallery()
+  expect(desk.ids()).toEqual(['run_new'])
+})
 
-  it.each([
-    [
-      'a folder that is a file',
-      (folder: string) => join(folder, 'file', 'x.html'),
-      /Cannot write the page: .*file/,
-    ],
-    ['a device with --overwrite', (folder: string) => join(folder, 'pipe'), /not a regular file/],
-    ['a link to nothing', (folder: string) => join(folder, 'link'), /link already exists/],
-  ])('is refused: %s', async (what, pathIn, message) => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'file'), '')
-    execFileSync('mkfifo', [join(folder, 'pipe')])
-    symlinkSync(join(folder, 'none'), join(folder, 'link'))
-    const more = what.includes('--overwrite') ? ['--overwrite'] : []
-    const { code, stderr, stdout } = await runCli(['gallery', '-o', pathIn(folder), ...more])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(message)
-  })
+it('gallery finds local runs in the data folder, moved or never downloaded', async () => {
+  const desk = createDesk()
+  const output = join(desk.home, 'state', 'local', 'files', 'run_never', 'tok-1')
+  mkdirSync(output, { recursive: true })
+  writeFileSync(join(output, 'image.png'), ONE_PIXEL_PNG)
+  const url = 'http://127.0.0.1:40001/outputs/run_never.tok-1/image.png'
+  addRow(desk.home, { id: 'run_never', address: 'local', urls: [url] })
+  const file = { path: join(desk.folder, 'gone.png'), bytes: ONE_PIXEL_PNG.length, url }
+  addRow(desk.home, { id: 'run_moved', address: 'local', urls: [url], files: [file] })
+  const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/run_never.tok-1/..']
+  addRow(desk.home, { id: 'run_elsewhere', address: 'local', urls: outside })
+  await desk.gallery()
+  expect(desk.ids()).toEqual(['run_moved', 'run_never'])
+  expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
+  expect(desk.shown()[1]?.files[0]?.href).toMatch(
+    /^\.\.\/.*\/state\/local\/files\/run_never\/tok-1\/image\.png$/,
+  )
+})
 
-  it('is not standard output', async () => {
-    expect(await runCli('gallery -o -')).toMatchObject({ code: 2, stdout: '' })
-  })
+it('gallery takes the filters of list; the limit counts runs with files', async () => {
+  const desk = createDesk()
+  desk.add('run_a', { 'a.png': 'a' })
+  desk.add('run_b', { 'b.png': 'b' }, { kind: 'video', model: 'acme/cinema-1' })
+  desk.add('run_c', { 'c.png': 'c' }, { labels: ['spring', '春'] }, 'https://other.example.com')
+  addRow(desk.home, { id: 'run_d' })
+  const cases: readonly (readonly [words: string, ids: string])[] = [
+    ['', 'run_c run_b run_a'],
+    ['--kind video', 'run_b'],
+    ['--label spring --label 春', 'run_c'],
+    ['--base-url http://127.0.0.1:1', 'run_b run_a'],
+    ['--since 1h', ''],
+  ]
+  for (const [words, ids] of cases) {
+    expect((await desk.gallery(words)).code).toBe(0)
+    expect([words, desk.ids().join(' ')]).toEqual([words, ids])
+  }
+  await desk.gallery()
+  expect(desk.shown()[0]?.labels).toEqual(['spring', '春'])
+  expect((await desk.gallery('--limit x')).code).toBe(2)
+})
+
+it('the file of the page replaces the page of an earlier command in one step', async () => {
+  const desk = createDesk()
+  await desk.gallery()
+  desk.add('run_a', { 'a.png': 'a' })
+  expect((await desk.gallery()).code).toBe(0)
+  expect(desk.ids()).toEqual(['run_a'])
+  expect(readdirSync(desk.folder).sort()).toEqual(['a.png', 'gallery.html'])
+})
+
+it('the file of the page replaces a file of another program only with --overwrite', async () => {
+  const desk = createDesk()
+  writeFileSync(desk.page, '<!doctype html>\n<title>mine</title>')
+  const { code, stderr, stdout } = await desk.gallery()
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(`${desk.page} already exists, and is not a page of \`rushes gallery\`.`)
+  expect(stderr).toContain('Use --overwrite to replace it')
+  expect(readFileSync(desk.page, 'utf8')).toContain('mine')
+  expect((await desk.gallery('--overwrite')).code).toBe(0)
+  expect(desk.shown()).toEqual([])
+})
+
+it('the file of the page has the name gallery.html in a folder', async () => {
+  const desk = createDesk()
+  const into = (path: string) => runCli(`gallery -o ${path}`, { home: desk.home })
+  expect((await into(desk.folder)).stdout).toBe(`${desk.page}\n`)
+  expect((await into(`${desk.folder}/new/`)).stdout).toBe(`${desk.folder}/new/gallery.html\n`)
+})
+
+it.each([
+  [
+    'a folder that is a file',
+    (folder: string) => join(folder, 'file', 'x.html'),
+    /Cannot write the page: .*file/,
+  ],
+  ['a device with --overwrite', (folder: string) => join(folder, 'pipe'), /not a regular file/],
+  ['a link to nothing', (folder: string) => join(folder, 'link'), /link already exists/],
+])('the file of the page is refused: %s', async (what, pathIn, message) => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'file'), '')
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  symlinkSync(join(folder, 'none'), join(folder, 'link'))
+  const more = what.includes('--overwrite') ? ['--overwrite'] : []
+  const { code, stderr, stdout } = await runCli(['gallery', '-o', pathIn(folder), ...more])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(message)
+})
+
+it('the file of the page is not standard output', async () => {
+  expect(await runCli('gallery -o -')).toMatchObject({ code: 2, stdout: '' })
 })

@@ -1,14 +1,20 @@
 /** The help pages, and the messages for a word that is nearly right. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { HELP } from '../../src/cli/help/examples.js'
 import { fullName } from '../../src/cli/help/format-help.js'
 import { createProgram } from '../../src/cli/program.js'
 import { commandWord } from '../../src/cli/settings/globals.js'
-import { type CommandLine, createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import {
+  type CommandLine,
+  createCliService,
+  createHome,
+  LOOPBACK_URL,
+  runCli,
+  temporaryFolder,
+} from '../support/index.js'
 import { everyCommand, PARSE_ONLY, read } from '../support/project.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const help = async (line: CommandLine = []): Promise<string> => {
   const { code, stdout, stderr } = await runCli(line)
@@ -74,188 +80,167 @@ it('each command has one example, which can be parsed and fits a terminal', asyn
   }
 })
 
-describe('the sections of help', () => {
-  it('have the global options in full for the program, and in one line for a command', async () => {
-    expect(await help('--help')).toContain('\nGlobal options:\n  -V, --version     Print the version\n')
-    expect(await help('status --help')).toContain(
-      '\nGlobal options: --json, -q, --debug, --no-color, --profile, --base-url, --local\n',
-    )
-  })
+it('the sections of help have the global options in full for the program, and in one line for a command', async () => {
+  expect(await help('--help')).toContain('\nGlobal options:\n  -V, --version     Print the version\n')
+  expect(await help('status --help')).toContain(
+    '\nGlobal options: --json, -q, --debug, --no-color, --profile, --base-url, --local\n',
+  )
 })
 
-describe('help of commands', () => {
-  it.each([['run image'], ['admin account create'], ['list']])('%s is what --help prints', async (line) => {
+it.each([['run image'], ['admin account create'], ['list']])(
+  'help of commands %s is what --help prints',
+  async (line) => {
     const words = line.split(' ')
     const text = await help(['help', ...words])
     expect(text).toBe(await help([...words, '--help']))
     expect(text).toMatch(new RegExp(`^Usage: rushes ${line}[ \\n]`))
-  })
+  },
+)
 
-  it.each([
-    [['-h', 'list'], ['list']],
-    [
-      ['--help', 'run', 'image'],
-      ['run', 'image'],
-    ],
-    [
-      ['run', '--help', 'image'],
-      ['run', 'image'],
-    ],
-    [
-      ['run', 'image', '--help', '-d'],
-      ['run', 'image'],
-    ],
-  ])('%j is the help of the last command', async (line, words) => {
-    expect(await help(line)).toBe(await help([...words, '--help']))
-  })
-
-  it('by itself is the help of the program', async () => {
-    for (const words of [['help'], ['-h'], []]) expect(await help(words)).toBe(await help('--help'))
-    expect(await help('-V')).toMatch(/^\d+\.\d+\.\d+\n$/)
-  })
-
-  it.each([
-    [['--help', 'run', 'image', '--prompt']],
-    [['run', '--help', 'image', '--', 'run']],
-    [['help', 'run', 'image', '--model', 'acme/still-1', '--', 'a fox']],
-  ])('%j creates no run: the flag is no prompt', async (words) => {
-    const service = await createCliService()
-    await service.run(words)
-    expect(service.requests).toEqual([])
-  })
-
-  it.each([[['whoami', '--help']], [['help', 'whoami']], [['help', 'run', 'whoami']]])(
-    '%j is an error that names the unknown command',
-    async (words) => {
-      const { code, stdout, stderr } = await runCli(words)
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/Unknown command \S*"(rushes run )?whoami/)
-    },
-  )
+it.each([
+  ['-h list', ['list']],
+  ['--help run image', ['run', 'image']],
+  ['run --help image', ['run', 'image']],
+  ['run image --help -d', ['run', 'image']],
+])('help of commands %j is the help of the last command', async (line, words) => {
+  expect(await help(line)).toBe(await help([...words, '--help']))
 })
 
-describe('an unknown command', () => {
-  it.each([
-    [['image', 'a fox'], 'image', 'rushes run image "a fox"'],
-    [['run', 'a fox'], 'rushes run a fox', 'rushes run image "a fox"'],
-    [['video', 'a "red" fox', '-d'], 'video', `rushes run video 'a "red" fox'`],
-    [['ls'], 'ls', 'rushes list'],
-    [['logs', 'run_1'], 'logs', 'rushes status'],
-    [['delete'], 'delete', 'rushes forget'],
-    [['whoami'], 'whoami', 'rushes doctor'],
-    [['help', 'lst'], 'lst', 'rushes list'],
-    [['run', 'vidoe'], 'rushes run vidoe', 'rushes run video'],
-    [['config', 'gte', 'baseUrl'], 'rushes config gte', 'rushes config get'],
-    [['xylophone'], 'xylophone', undefined],
-  ])('%j is answered in two lines', async (words, typed, meant) => {
+it('help of commands by itself is the help of the program', async () => {
+  for (const words of [['help'], ['-h'], []]) expect(await help(words)).toBe(await help('--help'))
+  expect(await help('-V')).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+it.each([
+  ['--help run image --prompt'],
+  ['run --help image -- run'],
+  ['help run image --model acme/still-1 -- "a fox"'],
+])('help of commands %j creates no run: the flag is no prompt', async (words) => {
+  const service = await createCliService()
+  await service.run(words)
+  expect(service.requests).toEqual([])
+})
+
+it.each([['whoami --help'], ['help whoami'], ['help run whoami']])(
+  'help of commands %j is an error that names the unknown command',
+  async (words) => {
     const { code, stdout, stderr } = await runCli(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    const [first, second, ...more] = stderr.split('\n')
-    expect(first).toBe(
-      `error: Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
-    )
-    expect(second).toMatch(/^ {2}See `rushes( run| config)? --help`\.$/)
-    expect(more).toEqual([''])
-  })
-})
+    expect(stderr).toMatch(/Unknown command \S*"(rushes run )?whoami/)
+  },
+)
 
-describe('a word that is nearly right', () => {
-  it.each<readonly [readonly string[], RegExp]>([
-    [['-v'], /Unknown flag -v\. Did you mean -V\?/],
-    [['run', 'image', 'x', '--qualty', 'high'], /Did you mean --quality\?/],
-    [['run', 'image', 'x', '--ratio', '1:1'], /Unknown flag --ratio\. Did you mean --aspect-ratio\?/],
-    [['run', 'image', 'x', '--quality', 'hihg'], /did you mean "high"/],
-    [
-      ['run', 'image', 'x', '--steps', '3', '--local', '--model', 'rushes/preview-image'],
-      /See `rushes models rushes\/preview-image --local`/,
-    ],
-    [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
-    [['models', 'imag'], /Did you mean "image"\?/],
-  ])('%j: %s', async (words, said) => {
-    const { code, stdout, stderr } = await runCli(words, {
-      env: { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' },
-    })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(said)
-  })
-})
-
-describe('a line that does not parse', () => {
-  it.each<readonly [readonly string[], string]>([
-    [
-      ['run', 'image', '--x-ray'],
-      'Unknown flag --x-ray.\n  If this is part of your prompt, put it after `--`. See `rushes run image --help`.',
-    ],
-    [['status', '--foo'], 'Unknown flag --foo.\n  See `rushes status --help`.'],
-    [
-      ['run', 'image', '--api-key', 'x'],
-      'Unknown flag --api-key. The API key cannot be given as a flag: it would show in `ps` and in the shell history.\n' +
-        '  Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
-    ],
-    [
-      ['config', 'set', 'timeout'],
-      'Missing argument <value>.\n  Usage: `rushes config set <key> <value>`. See `rushes config set --help`.',
-    ],
-    [
-      ['config', 'set', 'timeout', '5', 'm'],
-      'Too many arguments.\n  Usage: `rushes config set <key> <value>`. See `rushes config set --help`.',
-    ],
-    [
-      ['run', 'image', 'x', '--model'],
-      '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
-    ],
-    [
-      ['admin', '--data', 'DIR', 'account', 'list'],
-      '--data must be written after `rushes admin account list`.\n  See `rushes admin account list --help`.',
-    ],
-    [
-      ['run', 'image', 'x', '--dry-run'],
-      'Not set: image model.\n  Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or `rushes config set ' +
-        'models.image <provider/name>`. A local service (`rushes serve`) has rushes/preview-image. To use a model of this ' +
-        'machine, add --local.',
-    ],
-    [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
-    [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],
-    [['completion', 'powershell'], 'Unknown shell "powershell". Use bash, zsh or fish.'],
-  ])('%j', async (words, said) => {
-    expect(await runCli(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${said}\n` })
-  })
-})
-
-describe('a profile that is not in the config file', () => {
-  it('ends commands that need no setting too', async () => {
-    const { code, stdout, stderr } = await runCli('list --profile nope')
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('Profiles: default.')
-  })
-
-  it('begins with config set or login', async () => {
-    const service = await createCliService()
-    const run = (...words: string[]) =>
-      service.run(words, { env: { RUSHES_API_KEY: '' }, stdin: service.apiKey })
-    expect(await run('login', '--profile', 'one', '--base-url', LOOPBACK_URL)).toMatchObject({ code: 0 })
-    expect(await run('config', 'set', 'timeout', '5m', '--profile', 'two')).toMatchObject({ code: 0 })
-    expect(await run('config', 'get', 'baseUrl', '--profile', 'one')).toMatchObject({ code: 0 })
-    expect(await run('config', 'unset', 'timeout', '--profile', 'three')).toMatchObject({ code: 2 })
-  })
-
-  it.each<readonly [readonly string[]]>([[['status', 'run_1']], [['config', 'get', 'baseUrl']]])(
-    '%j names the nearest',
-    async (words) => {
-      const home = temporaryFolder()
-      await runCli('config set timeout 5m --profile staging', { home })
-      const { code, stderr } = await runCli([...words, '--profile', 'stagng'], { home })
-      expect(code).toBe(2)
-      expect(stderr).toBe(
-        'error: The config file has no profile "stagng". Did you mean "staging"?\n' +
-          '  Profiles: default, staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n',
-      )
-      expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
-      const byVariable = await runCli(words, { home, env: { RUSHES_PROFILE: 'stagng' } })
-      expect(byVariable).toMatchObject({ code: 2, stderr })
-    },
+it.each([
+  ['image "a fox"', 'image', 'rushes run image "a fox"'],
+  ['run "a fox"', 'rushes run a fox', 'rushes run image "a fox"'],
+  [['video', 'a "red" fox', '-d'], 'video', `rushes run video 'a "red" fox'`],
+  ['ls', 'ls', 'rushes list'],
+  ['logs run_1', 'logs', 'rushes status'],
+  ['delete', 'delete', 'rushes forget'],
+  ['whoami', 'whoami', 'rushes doctor'],
+  ['help lst', 'lst', 'rushes list'],
+  ['run vidoe', 'rushes run vidoe', 'rushes run video'],
+  ['config gte baseUrl', 'rushes config gte', 'rushes config get'],
+  ['xylophone', 'xylophone', undefined],
+])('an unknown command %j is answered in two lines', async (words, typed, meant) => {
+  const { code, stdout, stderr } = await runCli(words)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  const [first, second, ...more] = stderr.split('\n')
+  expect(first).toBe(
+    `error: Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
   )
+  expect(second).toMatch(/^ {2}See `rushes( run| config)? --help`\.$/)
+  expect(more).toEqual([''])
 })
+
+it.each<readonly [CommandLine, RegExp]>([
+  ['-v', /Unknown flag -v\. Did you mean -V\?/],
+  ['run image x --qualty high', /Did you mean --quality\?/],
+  ['run image x --ratio 1:1', /Unknown flag --ratio\. Did you mean --aspect-ratio\?/],
+  ['run image x --quality hihg', /did you mean "high"/],
+  [
+    'run image x --steps 3 --local --model rushes/preview-image',
+    /See `rushes models rushes\/preview-image --local`/,
+  ],
+  ['serve --log-level wran', /Unknown log level "wran"\. Did you mean "warn"\?/],
+  ['models imag', /Did you mean "image"\?/],
+])('a word that is nearly right %j: %s', async (words, said) => {
+  const { code, stdout, stderr } = await runCli(words, {
+    env: { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' },
+  })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(said)
+})
+
+it.each<readonly [CommandLine, string]>([
+  [
+    'run image --x-ray',
+    'Unknown flag --x-ray.\n  If this is part of your prompt, put it after `--`. See `rushes run image --help`.',
+  ],
+  ['status --foo', 'Unknown flag --foo.\n  See `rushes status --help`.'],
+  [
+    'run image --api-key x',
+    'Unknown flag --api-key. The API key cannot be given as a flag: it would show in `ps` and in the shell history.\n' +
+      '  Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
+  ],
+  [
+    'config set timeout',
+    'Missing argument <value>.\n  Usage: `rushes config set <key> <value>`. See `rushes config set --help`.',
+  ],
+  [
+    'config set timeout 5 m',
+    'Too many arguments.\n  Usage: `rushes config set <key> <value>`. See `rushes config set --help`.',
+  ],
+  ['run image x --model', '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.'],
+  [
+    'admin --data DIR account list',
+    '--data must be written after `rushes admin account list`.\n  See `rushes admin account list --help`.',
+  ],
+  [
+    'run image x --dry-run',
+    'Not set: image model.\n  Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or `rushes config set ' +
+      'models.image <provider/name>`. A local service (`rushes serve`) has rushes/preview-image. To use a model of this ' +
+      'machine, add --local.',
+  ],
+  ['run', '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
+  ['status', 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],
+  ['completion powershell', 'Unknown shell "powershell". Use bash, zsh or fish.'],
+])('a line that does not parse %j', async (words, said) => {
+  expect(await runCli(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${said}\n` })
+})
+
+it('a profile that is not in the config file ends commands that need no setting too', async () => {
+  const { code, stdout, stderr } = await runCli('list --profile nope')
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('Profiles: default.')
+})
+
+it('a profile that is not in the config file begins with config set or login', async () => {
+  const service = await createCliService()
+  const run = (...words: string[]) =>
+    service.run(words, { env: { RUSHES_API_KEY: '' }, stdin: service.apiKey })
+  expect(await run('login', '--profile', 'one', '--base-url', LOOPBACK_URL)).toMatchObject({ code: 0 })
+  expect(await run('config', 'set', 'timeout', '5m', '--profile', 'two')).toMatchObject({ code: 0 })
+  expect(await run('config', 'get', 'baseUrl', '--profile', 'one')).toMatchObject({ code: 0 })
+  expect(await run('config', 'unset', 'timeout', '--profile', 'three')).toMatchObject({ code: 2 })
+})
+
+it.each<readonly [readonly string[]]>([[['status', 'run_1']], [['config', 'get', 'baseUrl']]])(
+  'a profile that is not in the config file %j names the nearest',
+  async (words) => {
+    const { run } = createHome({ env: {} })
+    await run('config set timeout 5m --profile staging')
+    const { code, stderr } = await run([...words, '--profile', 'stagng'])
+    expect(code).toBe(2)
+    expect(stderr).toBe(
+      'error: The config file has no profile "stagng". Did you mean "staging"?\n' +
+        '  Profiles: default, staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n',
+    )
+    expect((await run([...words, '--profile', 'staging'])).stderr).not.toContain('no profile')
+    const byVariable = await run(words, { env: { RUSHES_PROFILE: 'stagng' } })
+    expect(byVariable).toMatchObject({ code: 2, stderr })
+  },
+)
 
 it('--only that means no run names the nearest', async () => {
   const folder = temporaryFolder()

@@ -10,12 +10,18 @@ import { resumeCommand } from '../../src/cli/runs/resume.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { quoteWord } from '../../src/host/shell.js'
-import { filesBelow } from '../support/binary.js'
-import { LOOPBACK_URL, type Ran, runCli } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { rowsOf, stateBytes } from '../support/journal.js'
-import { responseOf, type Scripted } from '../support/responses.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import type { Ran } from '../support/cli.js'
+import {
+  filesBelow,
+  LOOPBACK_URL,
+  ONE_PIXEL_PNG,
+  responseOf,
+  rowsOf,
+  runCli,
+  type Scripted,
+  temporaryFolder,
+} from '../support/index.js'
+import { stateBytes } from '../support/journal.js'
 
 /** Long enough to be redacted, with characters that JSON and URLs write in other ways. */
 const API_KEY = 'rk_hostile/S3cret+9f8e7d6c'
@@ -320,95 +326,87 @@ describe.each(Object.entries(PLACES))('in %s', (_, { answers, commands, namesFil
   )
 })
 
-describe('what was wrong once', () => {
-  const deep = (object: object) =>
-    `${JSON.stringify(object).slice(0, -1)},"extra":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
-  const refused = (body: unknown, status = 400): Answers => ({ create: [answer(status, body)] })
-  const located = (location: string, status = 201): Answers => ({
-    create: [answer(status, {}, { location })],
-  })
+const deep = (object: object) =>
+  `${JSON.stringify(object).slice(0, -1)},"extra":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
+const refused = (body: unknown, status = 400): Answers => ({ create: [answer(status, body)] })
+const located = (location: string, status = 201): Answers => ({
+  create: [answer(status, {}, { location })],
+})
 
-  it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
-    [
-      'a created run is too deep to be written',
-      'run --no-wait --json',
-      { create: [answer(201, deep(CREATED))] },
-      0,
-      'running',
-    ],
-    [
-      'a finished run is too deep to be written',
-      'run -d --json',
-      { look: [answer(200, deep(SUCCEEDED))] },
-      0,
-      'succeeded',
-    ],
-    [
-      'the same run is looked at',
-      'status --json',
-      { look: [answer(200, deep({ ...SUCCEEDED, id: 'run_earlier' }))] },
-      0,
-      undefined,
-    ],
-    [
-      'a message has the key in escapes of JSON',
-      'run --json',
-      refused(`{"error":{"message":"no ${KEY.json}"}}`, 401),
-      4,
-      undefined,
-    ],
-    [
-      'the id is the key in escapes of JSON',
-      'run',
-      refused(`{"id":"${KEY.slashes}"}`, 201),
-      13,
-      'unconfirmed',
-    ],
-    [
-      'an output redirects to an invalid URL that has the key',
-      'run -d',
-      { output: [answer(302, '', { location: `http://[${KEY.plain}` })] },
-      12,
-      'succeeded',
-    ],
-    [
-      'an output redirects to another protocol with the key',
-      'run -d --json',
-      { output: [answer(302, '', { location: `ftp://h/${KEY.component}` })] },
-      12,
-      'succeeded',
-    ],
-    ['a redirect has the key', 'run', located(`http://h/?${KEY.plain}`, 307), 8, undefined],
-    ['Location has the key', 'run --no-wait', located(`/api/v1/runs/${KEY.component}`), 13, 'unconfirmed'],
-    [
-      'Location has the key and the body breaks off',
-      'run',
-      { create: [{ ...answer(201, '{', { location: `/x/${KEY.percent}` }), cut: true }] },
-      13,
-      'unconfirmed',
-    ],
-    [
-      'a refusal has the code of an unknown outcome',
-      'run',
-      refused({ error: { code: 'submission_unknown' } }),
-      3,
-      undefined,
-    ],
-    ...Object.keys(OWN_CODES).map((own): [string, CommandName, Answers, number, undefined] => [
-      `a 404 has our code ${own}`,
-      'run --json',
-      refused({ code: own }, 404),
-      3,
-      undefined,
-    ]),
-  ])('%s: %s', async (_, command, answers, exit, phase) => {
-    const { home, play } = createSandbox()
-    const { code, complaints } = await play(COMMANDS[command], answers)
-    expect({ code, complaints, phases: rowsOf(home).map((row) => row.phase) }).toEqual({
-      code: exit,
-      complaints: [],
-      phases: phase === undefined ? [] : [phase],
-    })
+it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
+  [
+    'a created run is too deep to be written',
+    'run --no-wait --json',
+    { create: [answer(201, deep(CREATED))] },
+    0,
+    'running',
+  ],
+  [
+    'a finished run is too deep to be written',
+    'run -d --json',
+    { look: [answer(200, deep(SUCCEEDED))] },
+    0,
+    'succeeded',
+  ],
+  [
+    'the same run is looked at',
+    'status --json',
+    { look: [answer(200, deep({ ...SUCCEEDED, id: 'run_earlier' }))] },
+    0,
+    undefined,
+  ],
+  [
+    'a message has the key in escapes of JSON',
+    'run --json',
+    refused(`{"error":{"message":"no ${KEY.json}"}}`, 401),
+    4,
+    undefined,
+  ],
+  ['the id is the key in escapes of JSON', 'run', refused(`{"id":"${KEY.slashes}"}`, 201), 13, 'unconfirmed'],
+  [
+    'an output redirects to an invalid URL that has the key',
+    'run -d',
+    { output: [answer(302, '', { location: `http://[${KEY.plain}` })] },
+    12,
+    'succeeded',
+  ],
+  [
+    'an output redirects to another protocol with the key',
+    'run -d --json',
+    { output: [answer(302, '', { location: `ftp://h/${KEY.component}` })] },
+    12,
+    'succeeded',
+  ],
+  ['a redirect has the key', 'run', located(`http://h/?${KEY.plain}`, 307), 8, undefined],
+  ['Location has the key', 'run --no-wait', located(`/api/v1/runs/${KEY.component}`), 13, 'unconfirmed'],
+  [
+    'Location has the key and the body breaks off',
+    'run',
+    { create: [{ ...answer(201, '{', { location: `/x/${KEY.percent}` }), cut: true }] },
+    13,
+    'unconfirmed',
+  ],
+  [
+    'a refusal has the code of an unknown outcome',
+    'run',
+    refused({ error: { code: 'submission_unknown' } }),
+    3,
+    undefined,
+  ],
+  ...Object.keys(OWN_CODES).map((own): [string, CommandName, Answers, number, undefined] => [
+    `a 404 has our code ${own}`,
+    'run --json',
+    refused({ code: own }, 404),
+    3,
+    undefined,
+  ]),
+])('what was wrong once %s: %s', async (_, command, answers, exit, phase) => {
+  const { home, play } = createSandbox()
+  const { code, complaints } = await play(COMMANDS[command], answers)
+  expect({ code, complaints, phases: rowsOf(home).map((row) => row.phase) }).toEqual({
+    code: exit,
+    complaints: [],
+    phases: phase === undefined ? [] : [phase],
   })
 })
 
@@ -441,39 +439,38 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
   return said.map((words) => words.split('\0').slice(0, -1))
 }
 
-describe('a command to be pasted', () => {
-  it('has the same words in bash, whatever the id and the folder are', () => {
-    const folder = "it's {id}/"
-    const commands = IDS.map((id) => resumeCommand({ local: false }, 'wait', [id], ['-o', quoteWord(folder)]))
-    expect(wordsOf(commands)).toEqual(
-      IDS.map((id) => ['wait', '-o', folder, ...(id.startsWith('-') ? ['--'] : []), id]),
-    )
-  })
-
-  it.each<[string, number, Answers, readonly string[]]>([
-    ['wait', 11, { look: [answer(200, { ...CREATED, status: 'rendering' })] }, ['-d', '--timeout', '2s']],
-    ['download', 12, { output: [answer(400, {})] }, ['-o', "it's {id}/"]],
-  ])('rushes %s is shown as it is', async (verb, exit, answers, flags) => {
-    for (const id of ["-it's $(touch x)", 'x\u2028y', '\u202egnp']) {
-      const play = createSandbox().play
-      const ran = await play([...RUN, ...flags], { ...answers, create: [answer(201, { id })] }, true)
-      expect(ran.code).toBe(exit)
-      const shown = [...ran.stderr.matchAll(/(?:Resume|Download its outputs) with\s+`(rushes [^\n]*)`\./g)]
-      const commands = new Set(shown.map(([, command = '']) => command))
-      const kept = flags[0] === '-d' ? ['-d'] : flags
-      expect(wordsOf([...commands])).toEqual([[verb, ...kept, ...(id.startsWith('-') ? ['--'] : []), id]])
-      expect(ran.files).toEqual([])
-    }
-  })
+it('a command to be pasted has the same words in bash, whatever the id and the folder are', () => {
+  const folder = "it's {id}/"
+  const commands = IDS.map((id) => resumeCommand({ local: false }, 'wait', [id], ['-o', quoteWord(folder)]))
+  expect(wordsOf(commands)).toEqual(
+    IDS.map((id) => ['wait', '-o', folder, ...(id.startsWith('-') ? ['--'] : []), id]),
+  )
 })
 
-describe('a run with a hostile id', () => {
-  it.each([
-    ['../../etc/passwd', '../../etc/passwd', '..%2F..%2Fetc%2Fpasswd'],
-    ["-'$(touch x)", "-'$(touch x)", "-'%24(touch%20x)"],
-    ['%2e%2e%2f', '%2e%2e%2f', '%252e%252e%252f'],
-    ['a\u202eb\u2069c', 'abc', 'a%E2%80%AEb%E2%81%A9c'],
-  ])('%j is shown without overrides, kept and requested as it is', async (id, shown, segment) => {
+it.each<[string, number, Answers, readonly string[]]>([
+  ['wait', 11, { look: [answer(200, { ...CREATED, status: 'rendering' })] }, ['-d', '--timeout', '2s']],
+  ['download', 12, { output: [answer(400, {})] }, ['-o', "it's {id}/"]],
+])('a command to be pasted rushes %s is shown as it is', async (verb, exit, answers, flags) => {
+  for (const id of ["-it's $(touch x)", 'x\u2028y', '\u202egnp']) {
+    const play = createSandbox().play
+    const ran = await play([...RUN, ...flags], { ...answers, create: [answer(201, { id })] }, true)
+    expect(ran.code).toBe(exit)
+    const shown = [...ran.stderr.matchAll(/(?:Resume|Download its outputs) with\s+`(rushes [^\n]*)`\./g)]
+    const commands = new Set(shown.map(([, command = '']) => command))
+    const kept = flags[0] === '-d' ? ['-d'] : flags
+    expect(wordsOf([...commands])).toEqual([[verb, ...kept, ...(id.startsWith('-') ? ['--'] : []), id]])
+    expect(ran.files).toEqual([])
+  }
+})
+
+it.each([
+  ['../../etc/passwd', '../../etc/passwd', '..%2F..%2Fetc%2Fpasswd'],
+  ["-'$(touch x)", "-'$(touch x)", "-'%24(touch%20x)"],
+  ['%2e%2e%2f', '%2e%2e%2f', '%252e%252e%252f'],
+  ['a\u202eb\u2069c', 'abc', 'a%E2%80%AEb%E2%81%A9c'],
+])(
+  'a run with a hostile id %j is shown without overrides, kept and requested as it is',
+  async (id, shown, segment) => {
     const { play } = createSandbox()
     const created = await play(COMMANDS['run --no-wait'], { create: [answer(201, { ...CREATED, id })] })
     expect(created.stdout).toBe(`${shown}\n`)
@@ -489,8 +486,8 @@ describe('a run with a hostile id', () => {
     const waited = await play(['wait', '--last', '-d', '--sidecar'])
     expect(waited).toMatchObject({ code: 0, complaints: [] })
     expect(waited.files).toHaveLength(4)
-  })
-})
+  },
+)
 
 it.each(['run', 'status'] as const)('%s prints each URL as one word, for xargs', async (command) => {
   const urls = [

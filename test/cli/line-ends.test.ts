@@ -1,9 +1,8 @@
 /** Texts that an editor on Windows wrote: \r\n at the ends of lines, a byte order mark at the start. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { createCliService, runCli, SET } from '../support/cli.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { expect, it } from 'vitest'
+import { createCliService, runCli, SET, temporaryFolder } from '../support/index.js'
 
 const MARK = '\ufeff'
 
@@ -15,27 +14,25 @@ function fileOf(text: string): string {
 
 const promptOf = (stdout: string): unknown => JSON.parse(stdout).input.prompt
 
-describe('a prompt', () => {
-  it.each([
-    ['a fox\r\n', 'a fox'],
-    [`${MARK}a fox\r\n`, 'a fox'],
-    // Between the lines it is the text of whoever wrote it.
-    ['a fox\r\nin snow\r\n', 'a fox\r\nin snow'],
-  ])('%j', async (text, prompt) => {
-    const dry = ['run', 'image', '--dry-run']
-    const [file, stdin] = [
-      await runCli([...dry, '--prompt-file', fileOf(text)], { env: SET }),
-      await runCli([...dry, '--prompt', '-'], { env: SET, stdin: text }),
-    ]
-    expect([promptOf(file.stdout), promptOf(stdin.stdout)]).toEqual([prompt, prompt])
-  })
+it.each([
+  ['a fox\r\n', 'a fox'],
+  [`${MARK}a fox\r\n`, 'a fox'],
+  // Between the lines it is the text of whoever wrote it.
+  ['a fox\r\nin snow\r\n', 'a fox\r\nin snow'],
+])('a prompt %j', async (text, prompt) => {
+  const dry = ['run', 'image', '--dry-run']
+  const [file, stdin] = [
+    await runCli([...dry, '--prompt-file', fileOf(text)], { env: SET }),
+    await runCli([...dry, '--prompt', '-'], { env: SET, stdin: text }),
+  ]
+  expect([promptOf(file.stdout), promptOf(stdin.stdout)]).toEqual([prompt, prompt])
+})
 
-  it('of nothing but line ends is none', async () => {
-    const { code } = await runCli(['run', 'image', '--dry-run', '--prompt-file', fileOf('\r\n')], {
-      env: SET,
-    })
-    expect(code).toBe(2)
+it('a prompt of nothing but line ends is none', async () => {
+  const { code } = await runCli(['run', 'image', '--dry-run', '--prompt-file', fileOf('\r\n')], {
+    env: SET,
   })
+  expect(code).toBe(2)
 })
 
 it('ids on standard input', async () => {

@@ -1,183 +1,152 @@
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
-import type { IntentRow } from '../../src/journal/index.js'
-import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { addRow, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { addRow, createCliService, createHome, rowsOf, runCli } from '../support/index.js'
 
-const RUN = ['run', 'image', 'a fox', '--no-wait']
+const RUN = 'run image "a fox" --no-wait'
 
-/** Of a machine with one run, of this status. */
-function homeWithRun(status: string): string {
-  const home = temporaryFolder()
-  const row = { address: LOOPBACK_URL, profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
-  withJournal(home, (journal) =>
-    journal.accepted(journal.intend('required', row) as IntentRow, { id: 'run_1', status }),
+it('list prints the newest first, tab-separated in a pipe', async () => {
+  const service = await createCliService()
+  await service.run(RUN)
+  await service.clock.advance(60_000)
+  await service.run(['run', 'video', 'two\nlines\tand a \u001b[31mcolour', '--no-wait'])
+  const { code, stdout, stderr } = await service.run('list')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const [video, image] = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t'))
+  expect(video?.slice(1)).toEqual([
+    'queued',
+    'video',
+    'rushes/preview-video',
+    expect.stringMatching(/^2026-01-01T00:01:.*Z$/),
+    'two lines and a [31mcolour',
+    'http://127.0.0.1:1',
+  ])
+  expect(image?.slice(0, 4)).toEqual([rowsOf(service.home)[1]?.id, 'queued', 'image', 'rushes/preview-image'])
+})
+
+it('list prints unconfirmed rows by their key', async () => {
+  const { run } = createHome({ answers: [{ status: 500 }] })
+  await run('run image "a fox"')
+  expect((await run('list')).stdout).toMatch(
+    /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\thttp:\/\/127\.0\.0\.1:1\n$/,
   )
-  return home
-}
-
-describe('list', () => {
-  it('prints the newest first, tab-separated in a pipe', async () => {
-    const service = await createCliService()
-    await service.run(RUN)
-    await service.clock.advance(60_000)
-    await service.run(['run', 'video', 'two\nlines\tand a \u001b[31mcolour', '--no-wait'])
-    const { code, stdout, stderr } = await service.run('list')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const [video, image] = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.split('\t'))
-    expect(video?.slice(1)).toEqual([
-      'queued',
-      'video',
-      'rushes/preview-video',
-      expect.stringMatching(/^2026-01-01T00:01:.*Z$/),
-      'two lines and a [31mcolour',
-      'http://127.0.0.1:1',
-    ])
-    expect(image?.slice(0, 4)).toEqual([
-      rowsOf(service.home)[1]?.id,
-      'queued',
-      'image',
-      'rushes/preview-image',
-    ])
+  const object = JSON.parse((await run('list --json --status unconfirmed')).stdout)
+  expect(object).toMatchObject({
+    id: null,
+    key: expect.stringMatching(/^~/),
+    service: null,
+    answer: { status: 500 },
   })
+  expect((await run('list --status UNCONFIRMED')).stdout).toMatch(/^~/)
+})
 
-  it('prints unconfirmed rows by their key', async () => {
-    const home = temporaryFolder()
-    await runCli('run image "a fox"', { fetch: scripted({ status: 500 }).fetch, home, env: SET })
-    expect((await runCli('list', { home })).stdout).toMatch(
-      /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\thttp:\/\/127\.0\.0\.1:1\n$/,
-    )
-    const object = JSON.parse((await runCli('list --json --status unconfirmed', { home })).stdout)
-    expect(object).toMatchObject({
-      id: null,
-      key: expect.stringMatching(/^~/),
-      service: null,
-      answer: { status: 500 },
-    })
-    expect((await runCli('list --status UNCONFIRMED', { home })).stdout).toMatch(/^~/)
-  })
+it('list prints a table that fits a terminal', async () => {
+  const service = await createCliService()
+  await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
+  const { stdout } = await service.run('list', { tty: { stdout: true, stderr: true } })
+  const [header, row, ...more] = stdout.trimEnd().split('\n')
+  expect(more).toEqual([])
+  expect(header).toMatch(/^RUN +STATUS +MODEL +AGE +PROMPT$/)
+  expect(row).toMatch(/^run_\w{3} {2}queued {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
+  expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
+})
 
-  it('prints a table that fits a terminal', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
-    const { stdout } = await service.run('list', { tty: { stdout: true, stderr: true } })
-    const [header, row, ...more] = stdout.trimEnd().split('\n')
-    expect(more).toEqual([])
-    expect(header).toMatch(/^RUN +STATUS +MODEL +AGE +PROMPT$/)
-    expect(row).toMatch(/^run_\w{3} {2}queued {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
-    expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
-  })
+it('list shows where runs are in a column when there are several places', async () => {
+  const service = await createCliService()
+  await service.run(RUN)
+  addRow(service.home, { address: 'local', id: 'run_local' })
+  const { stdout } = await service.run('list', { tty: { stdout: true }, columns: 90 })
+  const [header = '', ...rows] = stdout.trimEnd().split('\n')
+  expect(header).toMatch(/^RUN +STATUS +KIND +MODEL +AGE +WHERE +PROMPT$/)
+  const narrow = await service.run('list', { tty: { stdout: true }, columns: 60 })
+  expect(narrow.stdout).toMatch(/^RUN +STATUS +KIND +AGE +WHERE +PROMPT\n/)
+  expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
+  expect((await service.run('list --local')).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
+})
 
-  it('shows where runs are in a column when there are several places', async () => {
-    const service = await createCliService()
-    await service.run(RUN)
-    addRow(service.home, { address: 'local', id: 'run_local' })
-    const { stdout } = await service.run('list', { tty: { stdout: true }, columns: 90 })
-    const [header = '', ...rows] = stdout.trimEnd().split('\n')
-    expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'KIND', 'MODEL', 'AGE', 'WHERE', 'PROMPT'])
-    const narrow = await service.run('list', { tty: { stdout: true }, columns: 60 })
-    expect(narrow.stdout.split('\n')[0]?.split(/ +/)).toEqual([
-      'RUN',
-      'STATUS',
-      'KIND',
-      'AGE',
-      'WHERE',
-      'PROMPT',
-    ])
-    expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
-    expect((await service.run('list --local')).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
-  })
-
-  it('shows the name of a row', async () => {
-    const home = temporaryFolder()
-    addRow(home, { id: 'run_1', name: 'whale', manifest: join(home, 'shots.yaml') })
-    const { stdout } = await runCli('list', { home, tty: { stdout: true } })
-    const [header, row] = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.split(/ {2,}/))
-    expect(header).toEqual(['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'PROMPT'])
-    expect(row).toEqual(['run_1', 'accepted', 'whale', 'image', 'acme/still-1', '1 d', 'a fox'])
-  })
-
-  it('shows ids as short as they are unique in the journal', async () => {
-    const home = temporaryFolder()
-    addRow(home, { id: 'run_abcdef1', model: 'acme/other' })
-    addRow(home, { id: 'run_abcdefghij' })
-    addRow(home, { id: 'run_xyz' })
-    const { stdout } = await runCli('list --model acme/still-1', { home, tty: { stdout: true } })
-    const ids = stdout.split('\n').map((line) => line.split(' ')[0])
-    expect(ids).toEqual(['RUN', 'run_xyz', 'run_abcdefg', ''])
-    expect((await runCli('show run_abcdefg', { home })).stdout).toMatch(/^run\trun_abcdefghij\n/)
-  })
-
-  it('shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {
-    const [home, folder] = [temporaryFolder(), process.cwd()]
-    addRow(home, { id: 'created', folder })
-    addRow(home, { id: 'below', folder: join(folder, 'docs') })
-    addRow(home, { id: 'beside', folder: `${folder}-other` })
-    addRow(home, { id: 'batch', manifest: join(folder, 'shots.yaml') })
-    const file = { path: join(folder, 'no.png'), bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
-    addRow(home, { id: 'downloaded' }, (journal) => journal.files(LOOPBACK_URL, 'downloaded', [file]))
-    addRow(home, { id: 'elsewhere', folder: '/elsewhere', manifest: '/elsewhere/shots.yaml' })
-    const { stdout } = await runCli('list --here', { home })
-    const ids = stdout.split('\n').map((line) => line.split('\t')[0])
-    expect(ids.filter(Boolean).sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
-  })
-
-  it('finds what the filters ask for', async () => {
-    const service = await createCliService({ rendering: false })
-    await service.run(RUN)
-    await service.clock.advance(3_600_000)
-    await service.run('run video "a boat" --no-wait')
-    await service.clock.advance(3_600_000)
-    await service.run(RUN)
-    const filters: readonly (readonly [words: string, count: number])[] = [
-      ['', 3],
-      ['--limit 2', 2],
-      ['--limit 0', 3],
-      ['--kind video', 1],
-      ['--kind image', 2],
-      ['--model rushes/preview-video', 1],
-      ['--status queued', 3],
-      ['--status succeeded', 0],
-      ['--since 90m', 2],
-      ['--before 90m', 1],
-      ['--since 2d --kind image --status queued', 2],
-      ['--base-url http://127.0.0.1:2', 0],
-    ]
-    for (const [words, count] of filters) {
-      const { code, stdout } = await service.run(['list', ...words.split(' ').filter(Boolean)])
-      expect([words, code, stdout.split('\n').filter(Boolean).length]).toEqual([words, 0, count])
-    }
-  })
-
-  it('takes the statuses of any service', async () => {
-    const home = homeWithRun('Painting')
-    const list = (status: string) => runCli(['list', '--status', status], { home })
-    for (const status of ['painting', 'Painting']) expect((await list(status)).stdout).toMatch(/^run_1\t/)
-    for (const status of ['processing', 'In_Queue', 'cancelled'])
-      expect(await list(status)).toMatchObject({ code: 0, stdout: '' })
-    const { code, stderr } = await list('suceeded')
-    expect([code, stderr]).toEqual([
-      2,
-      'error: Unknown status "suceeded". Did you mean "succeeded"?\n' +
-        '  Use queued, processing, succeeded, failed, canceled or unconfirmed, or the status of a run in the journal.\n',
-    ])
-  })
-
-  it.each([[['--limit', 'x']], [['--limit', '-1']], [['--since', 'yesterday']], [['--kind', 'x']]])(
-    '%j is exit 2',
-    async (words) => {
-      expect((await runCli(['list', ...words])).code).toBe(2)
-    },
+it('list shows the name of a row', async () => {
+  const { run } = createHome({ journal: [{ id: 'run_1', name: 'whale', manifest: '/shots.yaml' }] })
+  const { stdout } = await run('list', { tty: { stdout: true } })
+  expect(stdout.replaceAll(/ {2,}/g, ' | ')).toBe(
+    'RUN | STATUS | NAME | KIND | MODEL | AGE | PROMPT\nrun_1 | accepted | whale | image | acme/still-1 | 1 d | a fox\n',
   )
+})
+
+it('list shows ids as short as they are unique in the journal', async () => {
+  const { run } = createHome({
+    journal: [{ id: 'run_abcdef1', model: 'acme/other' }, { id: 'run_abcdefghij' }, { id: 'run_xyz' }],
+  })
+  const { stdout } = await run('list --model acme/still-1', { tty: { stdout: true } })
+  const ids = stdout.split('\n').map((line) => line.split(' ')[0])
+  expect(ids).toEqual(['RUN', 'run_xyz', 'run_abcdefg', ''])
+  expect((await run('show run_abcdefg')).stdout).toMatch(/^run\trun_abcdefghij\n/)
+})
+
+it('list shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {
+  const folder = process.cwd()
+  const { run } = createHome({
+    journal: [
+      { id: 'created', folder },
+      { id: 'below', folder: join(folder, 'docs') },
+      { id: 'beside', folder: `${folder}-other` },
+      { id: 'batch', manifest: join(folder, 'shots.yaml') },
+      { id: 'downloaded', files: [{ path: join(folder, 'no.png') }] },
+      { id: 'elsewhere', folder: '/elsewhere', manifest: '/elsewhere/shots.yaml' },
+    ],
+  })
+  const { stdout } = await run('list --here')
+  const ids = stdout.split('\n').map((line) => line.split('\t')[0])
+  expect(ids.filter(Boolean).sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
+})
+
+it('list finds what the filters ask for', async () => {
+  const service = await createCliService({ rendering: false })
+  await service.run(RUN)
+  await service.clock.advance(3_600_000)
+  await service.run('run video "a boat" --no-wait')
+  await service.clock.advance(3_600_000)
+  await service.run(RUN)
+  const filters: readonly (readonly [words: string, count: number])[] = [
+    ['', 3],
+    ['--limit 2', 2],
+    ['--limit 0', 3],
+    ['--kind video', 1],
+    ['--kind image', 2],
+    ['--model rushes/preview-video', 1],
+    ['--status queued', 3],
+    ['--status succeeded', 0],
+    ['--since 90m', 2],
+    ['--before 90m', 1],
+    ['--since 2d --kind image --status queued', 2],
+    ['--base-url http://127.0.0.1:2', 0],
+  ]
+  for (const [words, count] of filters) {
+    const { code, stdout } = await service.run(`list ${words}`)
+    expect([words, code, stdout.split('\n').filter(Boolean).length]).toEqual([words, 0, count])
+  }
+})
+
+it('list takes the statuses of any service', async () => {
+  const { run } = createHome({ answers: [{ status: 201, body: { id: 'run_1', status: 'Painting' } }] })
+  await run('run image "a fox" --no-wait')
+  const list = (status: string) => run(`list --status ${status}`)
+  for (const status of ['painting', 'Painting']) expect((await list(status)).stdout).toMatch(/^run_1\t/)
+  for (const status of ['processing', 'In_Queue', 'cancelled'])
+    expect(await list(status)).toMatchObject({ code: 0, stdout: '' })
+  const { code, stderr } = await list('suceeded')
+  expect([code, stderr]).toEqual([
+    2,
+    'error: Unknown status "suceeded". Did you mean "succeeded"?\n' +
+      '  Use queued, processing, succeeded, failed, canceled or unconfirmed, or the status of a run in the journal.\n',
+  ])
+})
+
+it.each(['--limit x', '--limit -1', '--since yesterday', '--kind x'])('list %s is exit 2', async (words) => {
+  expect((await runCli(`list ${words}`)).code).toBe(2)
 })
 
 it.each([

@@ -7,17 +7,21 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { readEngineWord, withKeyVariable } from '../../src/service/models/engine-word.js'
 import { IMAGE_WORKFLOW } from '../service/engines/comfyui-workflows.js'
-import { whenOver } from '../support/after-file.js'
-import { type CommandLine, type RunOptions, runCli } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { createInstantEngine } from '../support/engines.js'
+import {
+  type CommandLine,
+  createInstantEngine,
+  createManualClock,
+  type RunOptions,
+  runCli,
+  temporaryFolder,
+  until,
+  whenOver,
+} from '../support/index.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createFalServer, SECRET } from '../support/model-servers/fal.js'
 import { createImagesServer } from '../support/model-servers/images.js'
 import { pngOf } from '../support/model-servers/pictures.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { until } from '../support/until.js'
 
 /** Command lines of one home, with the real network and a preview renderer that records its runs. */
 function createLines() {

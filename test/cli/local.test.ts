@@ -1,11 +1,19 @@
 /** `--local` in process: the command line and its own service, with an engine that draws nothing. */
+
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { type CommandLine, runCli } from '../support/cli.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import {
+  type CommandLine,
+  createInstantEngine,
+  ONE_PIXEL_PNG,
+  openStoreOf,
+  runCli,
+  temporaryFolder,
+} from '../support/index.js'
+import { claimRun } from '../support/runs.js'
+import { runSql } from '../support/test-database.js'
 
 it('leaves runs of --no-wait in the queue, also while it renders another one, until a command waits for them', async () => {
   const home = temporaryFolder()
@@ -35,6 +43,21 @@ it('leaves runs of --no-wait in the queue, also while it renders another one, un
     { path: expect.stringMatching(/\/local\/files\//), content_type: 'image/png' },
   ])
   expect(existsSync(files[0].path)).toBe(true)
+})
+
+it('renders the run of a command that was killed when its lease has run out', async () => {
+  const home = temporaryFolder()
+  const run = (line: string) => runCli(line, { home, engine: createInstantEngine() })
+  const id = (await run('run image --local "a fox" --no-wait')).stdout.trim()
+  const data = { dataFolder: join(home, 'state', 'local'), databaseUrl: undefined }
+  const store = await openStoreOf(data)
+  await claimRun(store, 'of the killed command')
+  await store.close()
+  expect((await run(`status ${id}`)).stdout).toBe(`${id}\tprocessing\t\n`)
+  expect(await run(`wait ${id} --timeout 10s`)).toMatchObject({ code: 11 })
+  await runSql(data, 'UPDATE runs SET lease_until = 0')
+  const path = join(home, 'fox.png')
+  expect(await run(`wait ${id} -o ${path}`)).toMatchObject({ code: 0, stdout: `${path}\n` })
 })
 
 it('works where sockets are forbidden: nothing is listened on, and nothing is connected to', async () => {

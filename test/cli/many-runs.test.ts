@@ -1,15 +1,13 @@
 /** Thousands of runs: whatever their number, a time limit or a signal ends a command at once. */
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
-import { type Ran, runCli, SET, scripted } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
+import type { Ran } from '../support/cli.js'
 import { expectLinearTimes, LARGER } from '../support/growth.js'
-import { withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createManualClock, runCli, SET, scripted, temporaryFolder, withJournal } from '../support/index.js'
 
 const MANY = 2_500
 
@@ -83,85 +81,81 @@ async function expectLinearEnd(words: readonly string[], hasSignal: boolean): Pr
   return last ?? expect.unreachable()
 }
 
-describe('a command on a dozen runs', () => {
-  const ids = Array.from({ length: 12 }, (_, at) => `run_${at}`)
+const ids = Array.from({ length: 12 }, (_, at) => `run_${at}`)
 
-  it('resumes with the same command when it named them one by one', async () => {
-    const { code, stderr } = await runCli(['wait', ...ids, '--timeout', '5s', '--quiet'], {
-      ...{ env: SET, fetch: running.fetch },
-    })
-    expect({ code, stderr }).toEqual({
-      code: 11,
-      stderr: 'error: 12 runs are still running after 5 s.\n  Resume with the same command.\n',
-    })
+it('a command on a dozen runs resumes with the same command when it named them one by one', async () => {
+  const { code, stderr } = await runCli(['wait', ...ids, '--timeout', '5s', '--quiet'], {
+    ...{ env: SET, fetch: running.fetch },
   })
-
-  it('says once that they are not finished, if it is `download`', async () => {
-    const { code, stderr } = await runCli(['download', ...ids, '--quiet'], {
-      ...{ env: SET, fetch: running.fetch },
-    })
-    expect({ code, stderr }).toEqual({
-      code: 11,
-      stderr: 'error: 12 runs are not finished.\n  Resume with the same command.\n',
-    })
-  })
-
-  it('names every one if it is `run` and no journal remembers them', async () => {
-    let created = 0
-    const { code, stderr } = await runCli('run image "a fox" -n 12 --timeout 20s --quiet', {
-      // The state folder would be below a file.
-      env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' },
-      fetch: (request) =>
-        request.method === 'POST'
-          ? scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
-          : running.fetch(request),
-    })
-    expect(code).toBe(11)
-    expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
-  })
-
-  it.each([
-    ['ends with 11 at its limit if the service answered about one of them', 1, 11],
-    ['ends with 9 at its limit if the service answered about none of them', 0, 9],
-  ])('%s', async (_, answered, exit) => {
-    const clock = createManualClock()
-    const { code } = await runCli(['wait', ...ids, '--timeout', '8s', '--quiet'], {
-      ...{ env: SET, clock },
-      fetch: async (request) => {
-        if (Number(request.url.pathname.split('_').at(-1)) < answered) return running.fetch(request)
-        for (;;) await clock.sleep(1_000, request.signal)
-      },
-    })
-    expect(code).toBe(exit)
+  expect({ code, stderr }).toEqual({
+    code: 11,
+    stderr: 'error: 12 runs are still running after 5 s.\n  Resume with the same command.\n',
   })
 })
 
-describe('a command on thousands of runs', () => {
-  it('ends with 11 at its limit, also for those that it never asked about', async () => {
-    const { code, stderr } = await expectLinearEnd(['wait', '--all', '--timeout', '5s'], false)
-    expect({ code, stderr }).toEqual({
-      code: 11,
-      stderr: 'error: 2500 runs are still running after 5 s.\n  Resume with the same command.\n',
-    })
+it('a command on a dozen runs says once that they are not finished, if it is `download`', async () => {
+  const { code, stderr } = await runCli(['download', ...ids, '--quiet'], {
+    ...{ env: SET, fetch: running.fetch },
   })
+  expect({ code, stderr }).toEqual({
+    code: 11,
+    stderr: 'error: 12 runs are not finished.\n  Resume with the same command.\n',
+  })
+})
 
-  it('ends at once after a signal, also for those that it never asked about', async () => {
-    // The journal may not know them, and `wait --all` does not find those that have ended.
-    const { code, stderr, requests } = await expectLinearEnd(['download', '-'], true)
-    expect(code).toBe(130)
-    expect(stderr).toMatch(
-      /error: Interrupted\. 2(48|49|50)\d runs are not finished\.\n {2}Resume with the same command\.\n/,
-    )
-    expect(requests).toBeLessThan(25)
+it('a command on a dozen runs names every one if it is `run` and no journal remembers them', async () => {
+  let created = 0
+  const { code, stderr } = await runCli('run image "a fox" -n 12 --timeout 20s --quiet', {
+    // The state folder would be below a file.
+    env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' },
+    fetch: (request) =>
+      request.method === 'POST'
+        ? scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
+        : running.fetch(request),
   })
+  expect(code).toBe(11)
+  expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
+})
 
-  it.each([
-    ['wait --all', ' 250 runs are still running.\n  Resume with the same command.'],
-    ['status -', ''],
-  ])('says after a signal how to resume: `%s`', async (words, says) => {
-    const { code, stderr, requests } = await ended(words.split(' '), MANY / LARGER, true)
-    expect(code).toBe(130)
-    expect(stderr).toContain(`error: Interrupted.${says}\n`)
-    expect(requests).toBeLessThan(25)
+it.each([
+  ['ends with 11 at its limit if the service answered about one of them', 1, 11],
+  ['ends with 9 at its limit if the service answered about none of them', 0, 9],
+])('a command on a dozen runs %s', async (_, answered, exit) => {
+  const clock = createManualClock()
+  const { code } = await runCli(['wait', ...ids, '--timeout', '8s', '--quiet'], {
+    ...{ env: SET, clock },
+    fetch: async (request) => {
+      if (Number(request.url.pathname.split('_').at(-1)) < answered) return running.fetch(request)
+      for (;;) await clock.sleep(1_000, request.signal)
+    },
   })
+  expect(code).toBe(exit)
+})
+
+it('a command on thousands of runs ends with 11 at its limit, also for those that it never asked about', async () => {
+  const { code, stderr } = await expectLinearEnd(['wait', '--all', '--timeout', '5s'], false)
+  expect({ code, stderr }).toEqual({
+    code: 11,
+    stderr: 'error: 2500 runs are still running after 5 s.\n  Resume with the same command.\n',
+  })
+})
+
+it('a command on thousands of runs ends at once after a signal, also for those that it never asked about', async () => {
+  // The journal may not know them, and `wait --all` does not find those that have ended.
+  const { code, stderr, requests } = await expectLinearEnd(['download', '-'], true)
+  expect(code).toBe(130)
+  expect(stderr).toMatch(
+    /error: Interrupted\. 2(48|49|50)\d runs are not finished\.\n {2}Resume with the same command\.\n/,
+  )
+  expect(requests).toBeLessThan(25)
+})
+
+it.each([
+  ['wait --all', ' 250 runs are still running.\n  Resume with the same command.'],
+  ['status -', ''],
+])('a command on thousands of runs says after a signal how to resume: `%s`', async (words, says) => {
+  const { code, stderr, requests } = await ended(words.split(' '), MANY / LARGER, true)
+  expect(code).toBe(130)
+  expect(stderr).toContain(`error: Interrupted.${says}\n`)
+  expect(requests).toBeLessThan(25)
 })

@@ -2,16 +2,22 @@
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
-import { type CliService, createCliService } from '../support/cli.js'
-import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { fillJournal, rowsOf } from '../support/journal.js'
+import {
+  type CliService,
+  createCliService,
+  createCommandedEngine,
+  createInstantEngine,
+  fillJournal,
+  ONE_PIXEL_PNG,
+  rowsOf,
+  temporaryFolder,
+} from '../support/index.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
 import { PATIENCE_MS } from '../support/patience.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const creates = (requests: readonly { readonly method: string }[]) =>
   requests.filter(({ method }) => method === 'POST').length
@@ -71,137 +77,130 @@ const MANIFEST =
 const write = (mcp: McpProcess, name: string, content: string | Buffer) =>
   writeFileSync(join(mcp.folder, name), content)
 
-describe('the list of tools', () => {
-  it('names each tool, what it costs, and truthful hints', async () => {
-    const { mcp } = await open()
-    const { tools } = await mcp.client.listTools()
-    expect(
-      tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.idempotentHint]),
-    ).toEqual([
-      ['list_models', true, true],
-      ['create_video', false, false],
-      ['create_image', false, false],
-      ['create_model_run', false, false],
-      ['wait_run', false, true],
-      ['cancel_run', false, true],
-      ['list_runs', true, true],
-      ['show_run', true, true],
-      ['plan_batch', true, true],
-      ['run_batch', false, false],
-    ])
-    for (const { name, description = '', annotations } of tools) {
-      const pays = name.startsWith('create_') || name === 'run_batch'
-      expect(description.includes('COSTS MONEY'), name).toBe(pays)
-      expect(/\bFree\b/.test(description), name).toBe(!pays)
-      if (pays) expect(description).toContain('At most 20 runs per session')
-      // A file can be replaced only where a call may say so.
-      expect(annotations?.destructiveHint, name).toBe(annotations?.readOnlyHint === false)
-    }
-    // It is part of an agent's context.
-    expect(JSON.stringify(tools).length).toBeLessThan(24_000)
-    expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
-  })
+it('the list of tools names each tool, what it costs, and truthful hints', async () => {
+  const { mcp } = await open()
+  const { tools } = await mcp.client.listTools()
+  expect(
+    tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.idempotentHint]),
+  ).toEqual([
+    ['list_models', true, true],
+    ['create_video', false, false],
+    ['create_image', false, false],
+    ['create_model_run', false, false],
+    ['wait_run', false, true],
+    ['cancel_run', false, true],
+    ['list_runs', true, true],
+    ['show_run', true, true],
+    ['plan_batch', true, true],
+    ['run_batch', false, false],
+  ])
+  for (const { name, description = '', annotations } of tools) {
+    const pays = name.startsWith('create_') || name === 'run_batch'
+    expect(description.includes('COSTS MONEY'), name).toBe(pays)
+    expect(/\bFree\b/.test(description), name).toBe(!pays)
+    if (pays) expect(description).toContain('At most 20 runs per session')
+    // A file can be replaced only where a call may say so.
+    expect(annotations?.destructiveHint, name).toBe(annotations?.readOnlyHint === false)
+  }
+  // It is part of an agent's context.
+  expect(JSON.stringify(tools).length).toBeLessThan(24_000)
+  expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
 })
 
-describe('a create', () => {
-  it('waits, saves the output and returns path, link and the small picture', async () => {
-    const { service, mcp } = await open()
-    const { text, structured, content, isError } = await mcp.call('create_image', {
-      prompt: '-',
-      output: 'pics/fox.png',
-      aspect_ratio: '16:9',
-      request_id: 'fox',
+it('a create waits, saves the output and returns path, link and the small picture', async () => {
+  const { service, mcp } = await open()
+  const { text, structured, content, isError } = await mcp.call('create_image', {
+    prompt: '-',
+    output: 'pics/fox.png',
+    aspect_ratio: '16:9',
+    request_id: 'fox',
+  })
+  const path = join(mcp.folder, 'pics/fox.png')
+  expect(isError).toBe(false)
+  expect(JSON.parse(text)).toMatchObject({ request_id: 'fox', runs: [{ files: [{ path }] }] })
+  expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+  expect(content.slice(1)).toEqual([
+    {
+      type: 'resource_link',
+      uri: pathToFileURL(path).href,
+      name: 'fox.png',
+      mimeType: 'image/png',
+      size: 70,
+    },
+    { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
+  ])
+  expect(structured.runs).toMatchObject([{ status: 'succeeded', error: null, files: [{ path }] }])
+  const body = JSON.parse(Buffer.from(service.requests[0]?.body as Uint8Array).toString())
+  // A prompt is text, whatever it looks like.
+  expect(body).toEqual({ model: 'rushes/preview-image', input: { prompt: '-', aspect_ratio: '16:9' } })
+})
+
+it('a create uses an earlier output, and a file of the folder', async () => {
+  const mcp = await openMcp(await createCliService({ hasList: true }))
+  write(mcp, 'sketch.png', ONE_PIXEL_PNG)
+  const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
+  const { id } = first.structured.runs[0]
+  const second = await mcp.call('create_video', { prompt: 'it runs', image_urls: [`run:${id}`] })
+  expect(second).toMatchObject({ isError: false })
+})
+
+it('a create fails as a run fails, with the shape of --json', async () => {
+  const service = await createCliService({
+    engine: { render: async () => Promise.reject(new Error('no\u001b[31m ink')) },
+  })
+  const { isError, text, structured } = await (await openMcp(service)).call('create_image', {
+    prompt: 'a fox',
+  })
+  expect(isError).toBe(true)
+  expect(structured.error).toMatchObject({ code: 'run_failed', exit_code: 10, http_status: null })
+  expect(structured.error.run_id).toMatch(/^run_/)
+  expect(text).not.toContain('\u001b')
+  expect(JSON.parse(text.split('\n')[0] ?? '')).toEqual({ error: structured.error })
+})
+
+it('a create fails with all that is wrong before anything is sent', async () => {
+  const { service, mcp } = await open()
+  symlinkSync(temporaryFolder(), join(mcp.folder, 'link'))
+  write(mcp, 'there.png', 'mine')
+  // Names and types of arguments: test/cli/mcp/definitions.test.ts.
+  const refused: readonly [args: object, message: string][] = [
+    [{ prmpt: 'x' }, 'create_image has no parameter "prmpt". Did you mean "prompt"?'],
+    [{}, "create_image must have required property 'prompt'."],
+    [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be equal to one of the allowed values: 1:1'],
+    [{ prompt: ' ' }, 'The prompt is empty.'],
+    [{ prompt: 'x', image_urls: ['-'] }, 'image_urls has an empty entry.'],
+    [{ prompt: 'x', image_urls: ['nofile.png'] }, 'nofile.png: no such file.'],
+    [{ prompt: 'x', image_urls: ['../a.png'] }, 'image_urls: ../a.png is outside'],
+    [{ prompt: 'x', output: '../a.png' }, 'output: ../a.png is outside'],
+    [{ prompt: 'x', output: '/etc/cron.d/x' }, 'output: /etc/cron.d/x is outside'],
+    [{ prompt: 'x', output: 'link/a.png' }, 'output: link/a.png is outside'],
+    [{ prompt: 'x', output: 'link' }, 'output: link is outside'],
+    [{ prompt: 'x', output: '{kind}/a.png' }, 'has a placeholder in the name of a folder'],
+    [{ prompt: 'x', output: 'there.png' }, 'there.png already exists.'],
+    [{ prompt: 'x', model: 'nonsense' }, '"nonsense" is not a valid model identifier.'],
+    [{ prompt: 'x', image_urls: ['a\0b'] }, 'contains a null character'],
+    [{ prompt: 'x', output: 'a\0b' }, 'contains a null character'],
+  ]
+  for (const [args, message] of refused) {
+    const { isError, structured } = await mcp.call('create_image', { ...args })
+    expect({ isError, ...structured.error }, JSON.stringify(args)).toMatchObject({
+      isError: true,
+      code: 'usage',
+      exit_code: 2,
+      message: expect.stringContaining(message),
     })
-    const path = join(mcp.folder, 'pics/fox.png')
-    expect(isError).toBe(false)
-    expect(JSON.parse(text)).toMatchObject({ request_id: 'fox', runs: [{ files: [{ path }] }] })
-    expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
-    expect(content.slice(1)).toEqual([
-      {
-        type: 'resource_link',
-        uri: pathToFileURL(path).href,
-        name: 'fox.png',
-        mimeType: 'image/png',
-        size: 70,
-      },
-      { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
-    ])
-    expect(structured.runs).toMatchObject([{ status: 'succeeded', error: null, files: [{ path }] }])
-    const body = JSON.parse(Buffer.from(service.requests[0]?.body as Uint8Array).toString())
-    // A prompt is text, whatever it looks like.
-    expect(body).toEqual({ model: 'rushes/preview-image', input: { prompt: '-', aspect_ratio: '16:9' } })
-  })
+  }
+  expect(service.requests).toEqual([])
+  expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
+})
 
-  it('uses an earlier output, and a file of the folder', async () => {
-    const mcp = await openMcp(await createCliService({ hasList: true }))
-    write(mcp, 'sketch.png', ONE_PIXEL_PNG)
-    const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
-    const { id } = first.structured.runs[0]
-    const second = await mcp.call('create_video', { prompt: 'it runs', image_urls: [`run:${id}`] })
-    expect(second).toMatchObject({ isError: false })
-  })
-
-  it('fails as a run fails, with the shape of --json', async () => {
-    const service = await createCliService({
-      engine: { render: async () => Promise.reject(new Error('no\u001b[31m ink')) },
-    })
-    const { isError, text, structured } = await (await openMcp(service)).call('create_image', {
-      prompt: 'a fox',
-    })
-    expect(isError).toBe(true)
-    expect(structured.error).toMatchObject({ code: 'run_failed', exit_code: 10, http_status: null })
-    expect(structured.error.run_id).toMatch(/^run_/)
-    expect(text).not.toContain('\u001b')
-    expect(JSON.parse(text.split('\n')[0] ?? '')).toEqual({ error: structured.error })
-  })
-
-  it('fails with all that is wrong before anything is sent', async () => {
-    const { service, mcp } = await open()
-    symlinkSync(temporaryFolder(), join(mcp.folder, 'link'))
-    write(mcp, 'there.png', 'mine')
-    // Names and types of arguments: test/cli/mcp/definitions.test.ts.
-    const refused: readonly [args: object, message: string][] = [
-      [{ prmpt: 'x' }, 'create_image has no parameter "prmpt". Did you mean "prompt"?'],
-      [{}, "create_image must have required property 'prompt'."],
-      [
-        { prompt: 'x', aspect_ratio: '16:10' },
-        'aspect_ratio must be equal to one of the allowed values: 1:1',
-      ],
-      [{ prompt: ' ' }, 'The prompt is empty.'],
-      [{ prompt: 'x', image_urls: ['-'] }, 'image_urls has an empty entry.'],
-      [{ prompt: 'x', image_urls: ['nofile.png'] }, 'nofile.png: no such file.'],
-      [{ prompt: 'x', image_urls: ['../a.png'] }, 'image_urls: ../a.png is outside'],
-      [{ prompt: 'x', output: '../a.png' }, 'output: ../a.png is outside'],
-      [{ prompt: 'x', output: '/etc/cron.d/x' }, 'output: /etc/cron.d/x is outside'],
-      [{ prompt: 'x', output: 'link/a.png' }, 'output: link/a.png is outside'],
-      [{ prompt: 'x', output: 'link' }, 'output: link is outside'],
-      [{ prompt: 'x', output: '{kind}/a.png' }, 'has a placeholder in the name of a folder'],
-      [{ prompt: 'x', output: 'there.png' }, 'there.png already exists.'],
-      [{ prompt: 'x', model: 'nonsense' }, '"nonsense" is not a valid model identifier.'],
-      [{ prompt: 'x', image_urls: ['a\0b'] }, 'contains a null character'],
-      [{ prompt: 'x', output: 'a\0b' }, 'contains a null character'],
-    ]
-    for (const [args, message] of refused) {
-      const { isError, structured } = await mcp.call('create_image', { ...args })
-      expect({ isError, ...structured.error }, JSON.stringify(args)).toMatchObject({
-        isError: true,
-        code: 'usage',
-        exit_code: 2,
-        message: expect.stringContaining(message),
-      })
-    }
-    expect(service.requests).toEqual([])
-    expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
-  })
-
-  it('replaces a file, and writes outside, where it is allowed', async () => {
-    const { mcp } = await open({ words: ['--allow-outside'] })
-    const path = join(temporaryFolder(), 'fox.png')
-    writeFileSync(path, 'old')
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox', output: path, overwrite: true })
-    expect(structured.runs[0].files[0].path).toBe(path)
-    expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
-  })
+it('a create replaces a file, and writes outside, where it is allowed', async () => {
+  const { mcp } = await open({ words: ['--allow-outside'] })
+  const path = join(temporaryFolder(), 'fox.png')
+  writeFileSync(path, 'old')
+  const { structured } = await mcp.call('create_image', { prompt: 'a fox', output: path, overwrite: true })
+  expect(structured.runs[0].files[0].path).toBe(path)
+  expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
 })
 
 it('without a journal, nothing is created, because a repeated create could not be recognized; once it can be opened, it is', async () => {
@@ -286,486 +285,465 @@ it('cancel_run returns after 45 s with an error that names the run when the serv
   expect(got.error.message).toContain(structured.runs[0].id)
 })
 
-describe('the limit of 45 s', () => {
-  it('returns the id, goes on, and wait_run delivers to the output of the create', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    const beganAtMs = service.clock.monotonic()
-    const first = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
-    expect(service.clock.monotonic() - beganAtMs).toBeGreaterThanOrEqual(45_000)
-    expect(service.clock.monotonic() - beganAtMs).toBeLessThan(47_000)
-    const { id } = first.structured.runs[0]
-    expect(first.isError).toBe(false)
-    expect(first.text.split('\n')[0]).toBe(
-      `${id} is still running (processing). Call wait_run with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
-    )
-    const waiting = mcp.begin('wait_run', { ids: [id] })
-    engine.finish()
-    const second = await service.clock.runUntil(waiting)
-    expect(second.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
-    // The work of the create continued: it is not paid, asked for or saved twice.
-    expect(creates(service.requests)).toBe(1)
-    // What is saved is saved again, also to another path.
-    for (const output of ['fox.png', 'copy.png'])
-      expect((await mcp.call('wait_run', { ids: [id], output })).isError).toBe(false)
-    expect(readdirSync(mcp.folder).sort()).toEqual(['copy.png', 'fox.png'])
-  })
-
-  it('says that outputs are still downloading, and waits for them in the next call', async () => {
-    const service = await createCliService()
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const fetch: Fetch = async (request) => {
-      const answer = await service.counting(request)
-      if (!request.url.pathname.startsWith('/outputs/')) return answer
-      const body = (async function* () {
-        yield ONE_PIXEL_PNG.subarray(0, 20)
-        await raceAbort(held, request.signal)
-        yield ONE_PIXEL_PNG.subarray(20)
-      })()
-      return { ...answer, body }
-    }
-    const mcp = await openMcp(service, { fetch })
-    const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png', wait: false })
-    const { id } = created.structured.runs[0]
-    const waiting = mcp.begin('wait_run', { ids: [id] })
-    // Nothing but the limit of the call ends the wait for a host that has stopped.
-    await service.clock.advance(46_000)
-    const late = await waiting
-    expect(late.structured.next).toEqual([
-      `${id} succeeded, and its outputs are still downloading, 20 B of 70 B; call wait_run again with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
-    ])
-    expect(late.structured.runs).toMatchObject([{ status: 'succeeded', files: [] }])
-    release()
-    const { text } = await mcp.call('wait_run', { ids: [id] })
-    expect(text).toContain(join(mcp.folder, 'fox.png'))
-  })
-
-  it('returns at once with wait: false, and saves the output later', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
-    expect(structured.runs[0]).toMatchObject({ output: null, files: [] })
-    expect(service.clock.monotonic()).toBeLessThan(2_000)
-    engine.finish()
-    const { text } = await mcp.call('wait_run', { ids: [structured.runs[0].id] })
-    expect(text).toContain(join(mcp.folder, 'fox.png'))
-  })
-
-  it('after a restart of the server, wait_run saves to the output of the create, and never outside the folder', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    const created = await mcp.call('create_image', {
-      prompt: 'a fox',
-      wait: false,
-      output: 'pics/{id}-fox.{ext}',
-    })
-    const [{ id }] = created.structured.runs
-    await mcp.end()
-    engine.finish()
-    const path = join(mcp.folder, 'pics', `${id}-fox.png`)
-    const again = await openMcp(service, { folder: mcp.folder })
-    for (const _twice of [1, 2])
-      expect((await again.call('wait_run', { ids: [id] })).structured.runs[0].files[0].path).toBe(path)
-    const other = await openMcp(service)
-    const { structured } = await other.call('wait_run', { ids: [id] })
-    expect(structured.runs[0].files[0].path).toBe(join(other.folder, `${id}.png`))
-  })
-
-  it('cancel_run cancels a run that has not ended, and pays for nothing', async () => {
-    const { engine, mcp } = await openCommanded()
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
-    const [{ id }] = structured.runs
-    const canceled = await mcp.call('cancel_run', { ids: [id] })
-    expect(canceled.structured.runs).toMatchObject([{ id, status: 'canceled' }])
-    expect(canceled.isError).toBe(false)
-    expect(engine.jobs.length).toBeLessThanOrEqual(1)
-    const unknown = await mcp.call('cancel_run', { ids: ['run_none'] })
-    expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
-  })
-
-  it('waits for several runs, into a folder', async () => {
-    const { mcp } = await open()
-    const ids: string[] = []
-    for (const prompt of ['a fox', 'a bear'])
-      ids.push((await mcp.call('create_image', { prompt, wait: false })).structured.runs[0].id)
-    const refused = await mcp.call('wait_run', { ids, output: 'one.png' })
-    expect(refused.structured.error.message).toBe('output: one.png names one file, but 2 runs were given.')
-    const { structured } = await mcp.call('wait_run', { ids, output: 'pics/' })
-    expect(structured.runs.map(({ status }: { status: string }) => status)).toEqual([
-      'succeeded',
-      'succeeded',
-    ])
-    expect(readdirSync(join(mcp.folder, 'pics')).length).toBe(2)
-  })
-})
-
-describe('one request_id', () => {
-  it('creates one run: repeated, in parallel, and after a restart of the server', async () => {
-    const service = await createCliService()
-    const args = { prompt: 'a fox', request_id: 'fox-1' }
-    const first = await openMcp(service)
-    const both = await service.clock.runUntil(
-      Promise.all([first.begin('create_image', args), first.begin('create_image', args)]),
-    )
-    const again = await first.call('create_image', args)
-    await first.end()
-    const second = await openMcp(service)
-    const later = await second.call('create_image', args)
-    const ids = [...both, again, later].map(({ structured }) => structured.runs[0].id)
-    expect(new Set(ids).size).toBe(1)
-    expect(later.structured).toMatchObject({ request_id: 'fox-1', runs: [{ status: 'succeeded' }] })
-    expect(creates(service.requests)).toBe(1)
-    const listed = await second.call('list_runs')
-    expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
-  })
-
-  it('means the same call in any order of parameters and with the configured model named', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    write(mcp, 'a.png', ONE_PIXEL_PNG)
-    const one = { prompt: 'a fox', aspect_ratio: '1:1', image_urls: ['a.png'], request_id: 'one' }
-    const others = [
-      Object.fromEntries(Object.entries(one).reverse()),
-      { ...one, model: 'rushes/preview-image' },
-      { ...one, wait: false },
-    ]
-    const first = await mcp.call('create_image', { ...one, wait: false })
-    const running = await service.clock.runUntil(
-      Promise.all(others.map((args) => mcp.begin('create_image', { ...args, wait: false }))),
-    )
-    engine.finish()
-    await mcp.call('wait_run', { ids: [first.structured.runs[0].id] })
-    const finished = await service.clock.runUntil(
-      Promise.all(others.map((args) => mcp.begin('create_image', args))),
-    )
-    for (const { structured, text } of [...running, ...finished])
-      expect(structured.runs?.[0].id, text).toBe(first.structured.runs[0].id)
-    expect(creates(service.requests)).toBe(1)
-  })
-
-  it('does not pay while the first create is unanswered', async () => {
-    const { service, mcp, release } = await openSlow()
-    const args = { prompt: 'a fox', request_id: 'slow' }
-    const [first, second] = [mcp.begin('create_image', args), mcp.begin('create_image', args)]
-    await untilCreated(service)
-    await service.clock.advance(46_000)
-    for (const { text, isError, structured } of [await first, await second]) {
-      expect(text).toMatch(/^The service has not answered yet\. Call the same tool again /)
-      expect(isError).toBe(false)
-      expect(structured).toMatchObject({ runs: [], request_id: 'slow' })
-    }
-    // Another server on the same machine sees it in the journal.
-    const other = await openMcp(service)
-    const elsewhere = await other.call('create_image', args)
-    expect(elsewhere.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
-    release()
-    const { structured } = await mcp.call('create_image', args)
-    expect(structured.runs[0].status).toBe('succeeded')
-    expect(creates(service.requests)).toBe(1)
-  })
-
-  it('does not pay after a create whose outcome is unknown', async () => {
-    const service = await createCliService()
-    const lost: Fetch = async (request) => {
-      const answer = await service.counting(request)
-      if (request.method === 'POST') throw new HttpFailure('reset', { sent: true })
-      return answer
-    }
-    const mcp = await openMcp(service, { fetch: lost })
-    const args = { prompt: 'a fox', request_id: 'lost' }
-    await mcp.call('create_image', args)
-    const again = await mcp.call('create_image', args)
-    expect(again.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
-    expect(again.structured.error.message).toMatch(
-      /^The create with the request_id "lost" has an unknown outcome \(~/,
-    )
-    expect(creates(service.requests)).toBe(1)
-    const { structured } = await mcp.call('list_runs', { status: 'unconfirmed' })
-    expect(structured.runs).toMatchObject([{ id: null, request_id: 'lost' }])
-    // The service knows no keys: its 404 would read as if there were no run.
-    for (const tool of ['wait_run', 'cancel_run']) {
-      const answer = await mcp.call(tool, { ids: [structured.runs[0].key] })
-      expect(JSON.stringify(answer.structured)).toContain('"submission_unknown"')
-    }
-  })
-
-  it('can be used again after a create that was refused, and does not stand for another input', async () => {
-    const { service, mcp } = await open()
-    const args = { prompt: 'a fox', request_id: 'one' }
-    const refused = await mcp.call('create_image', { ...args, model: 'no/such' })
-    expect(refused.structured.error.code).toBe('model_not_found')
-    expect((await mcp.call('create_image', args)).isError).toBe(false)
-    const { structured } = await mcp.call('create_image', { ...args, prompt: 'a bear' })
-    expect(structured.error).toMatchObject({
-      code: 'usage',
-      message: 'The request_id "one" was used in a call with other arguments. Nothing was sent.',
-    })
-    expect(creates(service.requests)).toBe(2)
-  })
-})
-
-describe('--max-runs', () => {
-  it('refuses further creates, and counts those of a batch and only accepted ones', async () => {
-    const { service, mcp } = await open({ words: ['--max-runs', '3'] })
-    write(mcp, 'shots.yaml', MANIFEST)
-    await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
-    await mcp.call('create_image', { prompt: 'x' })
-    const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
-    expect(planned.structured).toMatchObject({ summary: { create: 2 }, left_in_session: 2 })
-    await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    for (const [tool, args] of [
-      ['create_image', { prompt: 'y' }],
-      ['run_batch', { manifest: 'shots.yaml', force: true }],
-    ] as const) {
-      const { structured, isError } = await mcp.call(tool, args)
-      expect(isError).toBe(true)
-      expect(structured.error.message).toBe(
-        'This session may create 3 runs in all; 0 left. Nothing was sent.',
-      )
-    }
-    expect(creates(service.requests)).toBe(4)
-    // What costs nothing still works.
-    expect((await mcp.call('list_runs')).structured.runs).toHaveLength(3)
-  })
-})
-
-describe('a batch', () => {
-  it('continues after 45 s; the same call waits for it and gets its result once', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    write(mcp, 'shots.yaml', MANIFEST)
-    const first = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(first).toMatchObject({ isError: false, structured: { is_running: true } })
-    const other = await mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
-    expect(other.structured.error.message).toBe(
-      `The manifest ${join(mcp.folder, 'shots.yaml')} was used in a call with other arguments. Nothing was sent.`,
-    )
-    // It ends while no call waits for it: a failed row is not paid again unasked.
-    engine.fail(new Error('no ink'))
-    engine.finish()
-    await service.clock.advance(30_000)
-    const second = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(second.text).toContain('This is the result of the batch that an earlier call started.')
-    expect(second.structured.summary).toMatchObject({ created: 1, failed: 1 })
-    expect(second.isError).toBe(true)
-    expect(creates(service.requests)).toBe(2)
-    const [made] = second.structured.rows.filter(({ result }: { result: string }) => result === 'created')
-    expect(existsSync(made.file)).toBe(true)
-    expect(second.content.filter(({ type }) => type === 'resource_link')).toHaveLength(1)
-  })
-
-  it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    write(mcp, 'shots.yaml', MANIFEST)
-    const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
-    await untilCreated(service, 2)
-    await service.clock.advance(2_000)
-    cancel()
-    await failed
-    const both = [
-      mcp.begin('run_batch', { manifest: 'shots.yaml' }),
-      mcp.begin('run_batch', { manifest: 'shots.yaml' }),
-    ]
-    engine.finish()
-    engine.finish()
-    for (const { structured, text } of await service.clock.runUntil(Promise.all(both)))
-      expect(structured.summary, text).toMatchObject({ total: 2, failed: 0 })
-    expect(readdirSync(join(mcp.folder, 'out')).sort()).toEqual(['a.png', 'b.png'])
-    expect(creates(service.requests)).toBe(2)
-  })
-
-  it('reads no manifest and no media outside the folder, and reports the lines of problems', async () => {
-    const { service, mcp } = await open()
-    const elsewhere = join(temporaryFolder(), 'a.png')
-    writeFileSync(elsewhere, ONE_PIXEL_PNG)
-    write(mcp, 'far.yaml', `- { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`)
-    write(mcp, 'bad.yaml', 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
-    const film = { name: 'acme/film', kind: 'image', input: { mask: { type: 'string' } } }
-    write(mcp, 'film.json', JSON.stringify(film))
-    await service.run(['models', 'add', join(mcp.folder, 'film.json')])
-    const mask = (path: string) => ({ model: 'acme/film', input: { prompt: 'x', mask: path } })
-    const refused: readonly [tool: string, args: object, message: string][] = [
-      ['plan_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
-      ['run_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
-      ['run_batch', { manifest: '../shots.yaml' }, 'manifest: ../shots.yaml is outside'],
-      ['plan_batch', { manifest: 'bad.yaml' }, 'The manifest'],
-      ['create_model_run', mask('../a.png'), 'mask: ../a.png is outside'],
-      ['create_model_run', mask('bad.yaml'), 'bad.yaml is not a PNG'],
-    ]
-    for (const [tool, args, message] of refused) {
-      const { structured } = await mcp.call(tool, { ...args })
-      expect(structured.error.message, tool).toContain(message)
-      if (message === 'The manifest') expect(structured.error.hint).toMatch(/bad\.yaml:2:/)
-    }
-    expect(creates(service.requests)).toBe(0)
-  })
-})
-
-describe('cancellation', () => {
-  it('leaves the run alive, and names it in the log and in list_runs', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    const { cancel, failed } = cancellable(mcp, 'create_image', { prompt: 'a fox' })
-    await untilCreated(service)
-    await service.clock.advance(5_000)
-    cancel()
-    await service.clock.runUntil(failed)
-    await service.clock.advance(1_000)
-    const { structured } = await mcp.call('list_runs')
-    const [{ id }] = structured.runs
-    expect(mcp.stderr()).toContain(`Interrupted. ${id} is still running.`)
-    // It is not asked for any longer.
-    const { length } = service.requests
-    await service.clock.advance(20_000)
-    expect(service.requests.length).toBe(length)
-    engine.finish()
-    expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].status).toBe('succeeded')
-  })
-
-  it('of one of two calls that wait for the same run ends only that call', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    const args = { prompt: 'a fox', request_id: 'fox' }
-    const { cancel, failed } = cancellable(mcp, 'create_image', args)
-    const other = mcp.begin('create_image', args)
-    await untilCreated(service)
-    await service.clock.advance(5_000)
-    cancel()
-    await service.clock.runUntil(failed)
-    engine.finish()
-    const { structured } = await service.clock.runUntil(other)
-    expect(structured).toMatchObject({ runs: [{ status: 'succeeded' }] })
-    expect(structured.error).toBeUndefined()
-    expect(mcp.stderr()).not.toContain('Interrupted')
-  })
-
-  it('of an unanswered create is undone by a repeated call, which gets the run', async () => {
-    const { service, mcp, release } = await openSlow()
-    const args = { prompt: 'a fox', request_id: 'x' }
-    const { cancel, failed } = cancellable(mcp, 'create_image', args)
-    await untilCreated(service)
-    await service.clock.advance(2_000)
-    cancel()
-    await service.clock.runUntil(failed)
-    const again = mcp.begin('create_image', args)
-    await untilCreated(service)
-    await service.clock.advance(1_000)
-    release()
-    expect((await service.clock.runUntil(again)).structured.runs[0].files).toHaveLength(1)
-    expect(creates(service.requests)).toBe(1)
-  })
-
-  it('of a create that is not sent yet sends nothing', async () => {
-    const { service, mcp, release } = await openSlow(createCommandedEngine(), { words: ['--max-runs', '50'] })
-    // The request for the list of models is in an earlier window.
-    await service.clock.advance(10_000)
-    // The 20 requests of a window are in use by unanswered creates.
-    const others = Array.from({ length: 20 }, (_, at) =>
-      mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),
-    )
-    await untilCreated(service, 20)
-    await service.clock.advance(1_000)
-    const before = creates(service.requests)
-    const { cancel, failed } = cancellable(mcp, 'create_video', { prompt: 'never' })
-    await service.clock.advance(1_000)
-    cancel()
-    await service.clock.runUntil(failed)
-    release()
-    await service.clock.advance(60_000)
-    await Promise.all(others)
-    expect(creates(service.requests)).toBe(before)
-    expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
-  })
-})
-
-describe('the end of a session', () => {
-  it.each([
-    ['a client that disconnects', 0],
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-  ] as const)(
-    '%s during a paid run: exit %i, the id on standard error, the run in the journal',
-    async (by, code) => {
-      const { engine, service, mcp } = await openCommanded()
-      mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
-      await untilCreated(service)
-      await service.clock.advance(3_000)
-      if (by === 'SIGTERM' || by === 'SIGINT') mcp.interrupts.interrupt(by)
-      else mcp.stdin.end()
-      expect(await service.clock.runUntil(mcp.ended)).toBe(code)
-      const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
-      expect(mcp.stderr()).toMatch(
-        new RegExp(`${id} is still running\\.\\s+Resume with .rushes wait -o \\S+ ${id}`),
-      )
-      const { stdout } = await service.run('list --json')
-      expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
-      engine.finish()
-      expect((await service.run(`wait ${id}`)).code).toBe(0)
-    },
+it('the limit of 45 s returns the id, goes on, and wait_run delivers to the output of the create', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  const beganAtMs = service.clock.monotonic()
+  const first = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
+  expect(service.clock.monotonic() - beganAtMs).toBeGreaterThanOrEqual(45_000)
+  expect(service.clock.monotonic() - beganAtMs).toBeLessThan(47_000)
+  const { id } = first.structured.runs[0]
+  expect(first.isError).toBe(false)
+  expect(first.text.split('\n')[0]).toBe(
+    `${id} is still running (processing). Call wait_run with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
   )
-
-  it('names a known run at once, before it waits for an unanswered create; a second signal ends that', async () => {
-    const service = await createCliService({ engine: createCommandedEngine() })
-    const { slow } = slowCreates(service.counting)
-    let isSlow = false
-    const fetch: Fetch = (request) => (isSlow ? slow(request) : service.counting(request))
-    const mcp = await openMcp(service, { fetch })
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
-    isSlow = true
-    mcp.begin('create_image', { prompt: 'a bear' }).catch(() => {})
-    await untilCreated(service, 2)
-    await service.clock.advance(1_000)
-    mcp.stdin.end()
-    await service.clock.advance(1_000)
-    expect(mcp.stderr()).toContain(`${structured.runs[0].id} is still running.`)
-    // Clients send SIGTERM 2 s after they have closed standard input, and a reader that has gone is found meanwhile.
-    mcp.interrupts.interrupt('SIGTERM')
-    mcp.interrupts.interrupt('stdout closed')
-    await service.clock.advance(3_000)
-    expect(mcp.stderr()).not.toContain('may exist')
-    mcp.interrupts.interrupt('SIGTERM')
-    await service.clock.runUntil(mcp.ended)
-    expect(mcp.stderr()).toContain('a run may exist and cost money')
-  })
+  const waiting = mcp.begin('wait_run', { ids: [id] })
+  engine.finish()
+  const second = await service.clock.runUntil(waiting)
+  expect(second.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
+  // The work of the create continued: it is not paid, asked for or saved twice.
+  expect(creates(service.requests)).toBe(1)
+  // What is saved is saved again, also to another path.
+  for (const output of ['fox.png', 'copy.png'])
+    expect((await mcp.call('wait_run', { ids: [id], output })).isError).toBe(false)
+  expect(readdirSync(mcp.folder).sort()).toEqual(['copy.png', 'fox.png'])
 })
 
-describe('a client that does not keep to the protocol', () => {
-  it('malformed messages are ignored with a line in the log, and the next call works', async () => {
-    const { mcp } = await open()
-    mcp.stdin.write('{"jsonrpc": \n')
-    mcp.stdin.write('[1,2]\n\n')
-    mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
-    expect((await mcp.call('list_runs')).text).toBe('{"runs":[]}')
-    expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
+it('the limit of 45 s says that outputs are still downloading, and waits for them in the next call', async () => {
+  const service = await createCliService()
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
   })
+  const fetch: Fetch = async (request) => {
+    const answer = await service.counting(request)
+    if (!request.url.pathname.startsWith('/outputs/')) return answer
+    const body = (async function* () {
+      yield ONE_PIXEL_PNG.subarray(0, 20)
+      await raceAbort(held, request.signal)
+      yield ONE_PIXEL_PNG.subarray(20)
+    })()
+    return { ...answer, body }
+  }
+  const mcp = await openMcp(service, { fetch })
+  const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png', wait: false })
+  const { id } = created.structured.runs[0]
+  const waiting = mcp.begin('wait_run', { ids: [id] })
+  // Nothing but the limit of the call ends the wait for a host that has stopped.
+  await service.clock.advance(46_000)
+  const late = await waiting
+  expect(late.structured.next).toEqual([
+    `${id} succeeded, and its outputs are still downloading, 20 B of 70 B; call wait_run again with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
+  ])
+  expect(late.structured.runs).toMatchObject([{ status: 'succeeded', files: [] }])
+  release()
+  const { text } = await mcp.call('wait_run', { ids: [id] })
+  expect(text).toContain(join(mcp.folder, 'fox.png'))
+})
 
-  it('gets errors that name tools and parameters, also for deep values and null characters', async () => {
-    const { service, mcp } = await open()
-    await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow('Unknown tool "create_imge".')
-    const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
-    const refused: readonly [tool: string, args: object, message: RegExp][] = [
-      ['create_image', { prompt: nested }, /^prompt must be string\./],
-      ['create_image', { prompt: 'x', zzz: nested }, /^create_image has no parameter "zzz"\.$/],
-      ['plan_batch', { manifest: 'a\0b' }, /contains a null character/],
-    ]
-    for (const [tool, args, message] of refused) {
-      const { structured } = await mcp.call(tool, { ...args })
-      expect(structured.error, tool).toMatchObject({ code: 'usage', message: expect.stringMatching(message) })
-    }
-    expect(service.requests).toEqual([])
-    const { structured, isError } = await mcp.call('wait_run', { ids: ['run_nope'] })
+it('the limit of 45 s returns at once with wait: false, and saves the output later', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
+  expect(structured.runs[0]).toMatchObject({ output: null, files: [] })
+  expect(service.clock.monotonic()).toBeLessThan(2_000)
+  engine.finish()
+  const { text } = await mcp.call('wait_run', { ids: [structured.runs[0].id] })
+  expect(text).toContain(join(mcp.folder, 'fox.png'))
+})
+
+it('the limit of 45 s after a restart of the server, wait_run saves to the output of the create, and never outside the folder', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  const created = await mcp.call('create_image', {
+    prompt: 'a fox',
+    wait: false,
+    output: 'pics/{id}-fox.{ext}',
+  })
+  const [{ id }] = created.structured.runs
+  await mcp.end()
+  engine.finish()
+  const path = join(mcp.folder, 'pics', `${id}-fox.png`)
+  const again = await openMcp(service, { folder: mcp.folder })
+  for (const _twice of [1, 2])
+    expect((await again.call('wait_run', { ids: [id] })).structured.runs[0].files[0].path).toBe(path)
+  const other = await openMcp(service)
+  const { structured } = await other.call('wait_run', { ids: [id] })
+  expect(structured.runs[0].files[0].path).toBe(join(other.folder, `${id}.png`))
+})
+
+it('the limit of 45 s cancel_run cancels a run that has not ended, and pays for nothing', async () => {
+  const { engine, mcp } = await openCommanded()
+  const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+  const [{ id }] = structured.runs
+  const canceled = await mcp.call('cancel_run', { ids: [id] })
+  expect(canceled.structured.runs).toMatchObject([{ id, status: 'canceled' }])
+  expect(canceled.isError).toBe(false)
+  expect(engine.jobs.length).toBeLessThanOrEqual(1)
+  const unknown = await mcp.call('cancel_run', { ids: ['run_none'] })
+  expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
+})
+
+it('the limit of 45 s waits for several runs, into a folder', async () => {
+  const { mcp } = await open()
+  const ids: string[] = []
+  for (const prompt of ['a fox', 'a bear'])
+    ids.push((await mcp.call('create_image', { prompt, wait: false })).structured.runs[0].id)
+  const refused = await mcp.call('wait_run', { ids, output: 'one.png' })
+  expect(refused.structured.error.message).toBe('output: one.png names one file, but 2 runs were given.')
+  const { structured } = await mcp.call('wait_run', { ids, output: 'pics/' })
+  expect(structured.runs.map(({ status }: { status: string }) => status)).toEqual(['succeeded', 'succeeded'])
+  expect(readdirSync(join(mcp.folder, 'pics')).length).toBe(2)
+})
+
+it('one request_id creates one run: repeated, in parallel, and after a restart of the server', async () => {
+  const service = await createCliService()
+  const args = { prompt: 'a fox', request_id: 'fox-1' }
+  const first = await openMcp(service)
+  const both = await service.clock.runUntil(
+    Promise.all([first.begin('create_image', args), first.begin('create_image', args)]),
+  )
+  const again = await first.call('create_image', args)
+  await first.end()
+  const second = await openMcp(service)
+  const later = await second.call('create_image', args)
+  const ids = [...both, again, later].map(({ structured }) => structured.runs[0].id)
+  expect(new Set(ids).size).toBe(1)
+  expect(later.structured).toMatchObject({ request_id: 'fox-1', runs: [{ status: 'succeeded' }] })
+  expect(creates(service.requests)).toBe(1)
+  const listed = await second.call('list_runs')
+  expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
+})
+
+it('one request_id means the same call in any order of parameters and with the configured model named', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  write(mcp, 'a.png', ONE_PIXEL_PNG)
+  const one = { prompt: 'a fox', aspect_ratio: '1:1', image_urls: ['a.png'], request_id: 'one' }
+  const others = [
+    Object.fromEntries(Object.entries(one).reverse()),
+    { ...one, model: 'rushes/preview-image' },
+    { ...one, wait: false },
+  ]
+  const first = await mcp.call('create_image', { ...one, wait: false })
+  const running = await service.clock.runUntil(
+    Promise.all(others.map((args) => mcp.begin('create_image', { ...args, wait: false }))),
+  )
+  engine.finish()
+  await mcp.call('wait_run', { ids: [first.structured.runs[0].id] })
+  const finished = await service.clock.runUntil(
+    Promise.all(others.map((args) => mcp.begin('create_image', args))),
+  )
+  for (const { structured, text } of [...running, ...finished])
+    expect(structured.runs?.[0].id, text).toBe(first.structured.runs[0].id)
+  expect(creates(service.requests)).toBe(1)
+})
+
+it('one request_id does not pay while the first create is unanswered', async () => {
+  const { service, mcp, release } = await openSlow()
+  const args = { prompt: 'a fox', request_id: 'slow' }
+  const [first, second] = [mcp.begin('create_image', args), mcp.begin('create_image', args)]
+  await untilCreated(service)
+  await service.clock.advance(46_000)
+  for (const { text, isError, structured } of [await first, await second]) {
+    expect(text).toMatch(/^The service has not answered yet\. Call the same tool again /)
+    expect(isError).toBe(false)
+    expect(structured).toMatchObject({ runs: [], request_id: 'slow' })
+  }
+  // Another server on the same machine sees it in the journal.
+  const other = await openMcp(service)
+  const elsewhere = await other.call('create_image', args)
+  expect(elsewhere.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
+  release()
+  const { structured } = await mcp.call('create_image', args)
+  expect(structured.runs[0].status).toBe('succeeded')
+  expect(creates(service.requests)).toBe(1)
+})
+
+it('one request_id does not pay after a create whose outcome is unknown', async () => {
+  const service = await createCliService()
+  const lost: Fetch = async (request) => {
+    const answer = await service.counting(request)
+    if (request.method === 'POST') throw new HttpFailure('reset', { sent: true })
+    return answer
+  }
+  const mcp = await openMcp(service, { fetch: lost })
+  const args = { prompt: 'a fox', request_id: 'lost' }
+  await mcp.call('create_image', args)
+  const again = await mcp.call('create_image', args)
+  expect(again.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
+  expect(again.structured.error.message).toMatch(
+    /^The create with the request_id "lost" has an unknown outcome \(~/,
+  )
+  expect(creates(service.requests)).toBe(1)
+  const { structured } = await mcp.call('list_runs', { status: 'unconfirmed' })
+  expect(structured.runs).toMatchObject([{ id: null, request_id: 'lost' }])
+  // The service knows no keys: its 404 would read as if there were no run.
+  for (const tool of ['wait_run', 'cancel_run']) {
+    const answer = await mcp.call(tool, { ids: [structured.runs[0].key] })
+    expect(JSON.stringify(answer.structured)).toContain('"submission_unknown"')
+  }
+})
+
+it('one request_id can be used again after a create that was refused, and does not stand for another input', async () => {
+  const { service, mcp } = await open()
+  const args = { prompt: 'a fox', request_id: 'one' }
+  const refused = await mcp.call('create_image', { ...args, model: 'no/such' })
+  expect(refused.structured.error.code).toBe('model_not_found')
+  expect((await mcp.call('create_image', args)).isError).toBe(false)
+  const { structured } = await mcp.call('create_image', { ...args, prompt: 'a bear' })
+  expect(structured.error).toMatchObject({
+    code: 'usage',
+    message: 'The request_id "one" was used in a call with other arguments. Nothing was sent.',
+  })
+  expect(creates(service.requests)).toBe(2)
+})
+
+it('--max-runs refuses further creates, and counts those of a batch and only accepted ones', async () => {
+  const { service, mcp } = await open({ words: ['--max-runs', '3'] })
+  write(mcp, 'shots.yaml', MANIFEST)
+  await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
+  await mcp.call('create_image', { prompt: 'x' })
+  const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+  expect(planned.structured).toMatchObject({ summary: { create: 2 }, left_in_session: 2 })
+  await mcp.call('run_batch', { manifest: 'shots.yaml' })
+  for (const [tool, args] of [
+    ['create_image', { prompt: 'y' }],
+    ['run_batch', { manifest: 'shots.yaml', force: true }],
+  ] as const) {
+    const { structured, isError } = await mcp.call(tool, args)
     expect(isError).toBe(true)
-    expect(structured.error).toMatchObject({ code: 'run_not_found', http_status: 404, run_id: 'run_nope' })
-  })
+    expect(structured.error.message).toBe('This session may create 3 runs in all; 0 left. Nothing was sent.')
+  }
+  expect(creates(service.requests)).toBe(4)
+  // What costs nothing still works.
+  expect((await mcp.call('list_runs')).structured.runs).toHaveLength(3)
 })
 
-describe('show_run', () => {
-  it('has everything, also for a run that failed', async () => {
-    const { mcp } = await open()
-    const created = await mcp.call('create_image', { prompt: 'a fox\nin snow', output: 'fox.png' })
-    const { structured } = await mcp.call('show_run', { id: created.structured.runs[0].id })
-    expect(structured.run).toMatchObject({
-      input: { prompt: 'a fox\nin snow' },
-      files: [{ path: join(mcp.folder, 'fox.png') }],
-    })
-    expect((await mcp.call('show_run', { id: 'nope' })).isError).toBe(true)
+it('a batch continues after 45 s; the same call waits for it and gets its result once', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  write(mcp, 'shots.yaml', MANIFEST)
+  const first = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+  expect(first).toMatchObject({ isError: false, structured: { is_running: true } })
+  const other = await mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
+  expect(other.structured.error.message).toBe(
+    `The manifest ${join(mcp.folder, 'shots.yaml')} was used in a call with other arguments. Nothing was sent.`,
+  )
+  // It ends while no call waits for it: a failed row is not paid again unasked.
+  engine.fail(new Error('no ink'))
+  engine.finish()
+  await service.clock.advance(30_000)
+  const second = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+  expect(second.text).toContain('This is the result of the batch that an earlier call started.')
+  expect(second.structured.summary).toMatchObject({ created: 1, failed: 1 })
+  expect(second.isError).toBe(true)
+  expect(creates(service.requests)).toBe(2)
+  const [made] = second.structured.rows.filter(({ result }: { result: string }) => result === 'created')
+  expect(existsSync(made.file)).toBe(true)
+  expect(second.content.filter(({ type }) => type === 'resource_link')).toHaveLength(1)
+})
+
+it('a batch a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  write(mcp, 'shots.yaml', MANIFEST)
+  const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
+  await untilCreated(service, 2)
+  await service.clock.advance(2_000)
+  cancel()
+  await failed
+  const both = [
+    mcp.begin('run_batch', { manifest: 'shots.yaml' }),
+    mcp.begin('run_batch', { manifest: 'shots.yaml' }),
+  ]
+  engine.finish()
+  engine.finish()
+  for (const { structured, text } of await service.clock.runUntil(Promise.all(both)))
+    expect(structured.summary, text).toMatchObject({ total: 2, failed: 0 })
+  expect(readdirSync(join(mcp.folder, 'out')).sort()).toEqual(['a.png', 'b.png'])
+  expect(creates(service.requests)).toBe(2)
+})
+
+it('a batch reads no manifest and no media outside the folder, and reports the lines of problems', async () => {
+  const { service, mcp } = await open()
+  const elsewhere = join(temporaryFolder(), 'a.png')
+  writeFileSync(elsewhere, ONE_PIXEL_PNG)
+  write(mcp, 'far.yaml', `- { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`)
+  write(mcp, 'bad.yaml', 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
+  const film = { name: 'acme/film', kind: 'image', input: { mask: { type: 'string' } } }
+  write(mcp, 'film.json', JSON.stringify(film))
+  await service.run(['models', 'add', join(mcp.folder, 'film.json')])
+  const mask = (path: string) => ({ model: 'acme/film', input: { prompt: 'x', mask: path } })
+  const refused: readonly [tool: string, args: object, message: string][] = [
+    ['plan_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
+    ['run_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
+    ['run_batch', { manifest: '../shots.yaml' }, 'manifest: ../shots.yaml is outside'],
+    ['plan_batch', { manifest: 'bad.yaml' }, 'The manifest'],
+    ['create_model_run', mask('../a.png'), 'mask: ../a.png is outside'],
+    ['create_model_run', mask('bad.yaml'), 'bad.yaml is not a PNG'],
+  ]
+  for (const [tool, args, message] of refused) {
+    const { structured } = await mcp.call(tool, { ...args })
+    expect(structured.error.message, tool).toContain(message)
+    if (message === 'The manifest') expect(structured.error.hint).toMatch(/bad\.yaml:2:/)
+  }
+  expect(creates(service.requests)).toBe(0)
+})
+
+it('cancellation leaves the run alive, and names it in the log and in list_runs', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  const { cancel, failed } = cancellable(mcp, 'create_image', { prompt: 'a fox' })
+  await untilCreated(service)
+  await service.clock.advance(5_000)
+  cancel()
+  await service.clock.runUntil(failed)
+  await service.clock.advance(1_000)
+  const { structured } = await mcp.call('list_runs')
+  const [{ id }] = structured.runs
+  expect(mcp.stderr()).toContain(`Interrupted. ${id} is still running.`)
+  // It is not asked for any longer.
+  const { length } = service.requests
+  await service.clock.advance(20_000)
+  expect(service.requests.length).toBe(length)
+  engine.finish()
+  expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].status).toBe('succeeded')
+})
+
+it('cancellation of one of two calls that wait for the same run ends only that call', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  const args = { prompt: 'a fox', request_id: 'fox' }
+  const { cancel, failed } = cancellable(mcp, 'create_image', args)
+  const other = mcp.begin('create_image', args)
+  await untilCreated(service)
+  await service.clock.advance(5_000)
+  cancel()
+  await service.clock.runUntil(failed)
+  engine.finish()
+  const { structured } = await service.clock.runUntil(other)
+  expect(structured).toMatchObject({ runs: [{ status: 'succeeded' }] })
+  expect(structured.error).toBeUndefined()
+  expect(mcp.stderr()).not.toContain('Interrupted')
+})
+
+it('cancellation of an unanswered create is undone by a repeated call, which gets the run', async () => {
+  const { service, mcp, release } = await openSlow()
+  const args = { prompt: 'a fox', request_id: 'x' }
+  const { cancel, failed } = cancellable(mcp, 'create_image', args)
+  await untilCreated(service)
+  await service.clock.advance(2_000)
+  cancel()
+  await service.clock.runUntil(failed)
+  const again = mcp.begin('create_image', args)
+  await untilCreated(service)
+  await service.clock.advance(1_000)
+  release()
+  expect((await service.clock.runUntil(again)).structured.runs[0].files).toHaveLength(1)
+  expect(creates(service.requests)).toBe(1)
+})
+
+it('cancellation of a create that is not sent yet sends nothing', async () => {
+  const { service, mcp, release } = await openSlow(createCommandedEngine(), { words: ['--max-runs', '50'] })
+  // The request for the list of models is in an earlier window.
+  await service.clock.advance(10_000)
+  // The 20 requests of a window are in use by unanswered creates.
+  const others = Array.from({ length: 20 }, (_, at) =>
+    mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),
+  )
+  await untilCreated(service, 20)
+  await service.clock.advance(1_000)
+  const before = creates(service.requests)
+  const { cancel, failed } = cancellable(mcp, 'create_video', { prompt: 'never' })
+  await service.clock.advance(1_000)
+  cancel()
+  await service.clock.runUntil(failed)
+  release()
+  await service.clock.advance(60_000)
+  await Promise.all(others)
+  expect(creates(service.requests)).toBe(before)
+  expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
+})
+
+it.each([
+  ['a client that disconnects', 0],
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)(
+  'the end of a session %s during a paid run: exit %i, the id on standard error, the run in the journal',
+  async (by, code) => {
+    const { engine, service, mcp } = await openCommanded()
+    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
+    await service.clock.advance(3_000)
+    if (by === 'SIGTERM' || by === 'SIGINT') mcp.interrupts.interrupt(by)
+    else mcp.stdin.end()
+    expect(await service.clock.runUntil(mcp.ended)).toBe(code)
+    const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
+    expect(mcp.stderr()).toMatch(
+      new RegExp(`${id} is still running\\.\\s+Resume with .rushes wait -o \\S+ ${id}`),
+    )
+    const { stdout } = await service.run('list --json')
+    expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
+    engine.finish()
+    expect((await service.run(`wait ${id}`)).code).toBe(0)
+  },
+)
+
+it('the end of a session names a known run at once, before it waits for an unanswered create; a second signal ends that', async () => {
+  const service = await createCliService({ engine: createCommandedEngine() })
+  const { slow } = slowCreates(service.counting)
+  let isSlow = false
+  const fetch: Fetch = (request) => (isSlow ? slow(request) : service.counting(request))
+  const mcp = await openMcp(service, { fetch })
+  const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+  isSlow = true
+  mcp.begin('create_image', { prompt: 'a bear' }).catch(() => {})
+  await untilCreated(service, 2)
+  await service.clock.advance(1_000)
+  mcp.stdin.end()
+  await service.clock.advance(1_000)
+  expect(mcp.stderr()).toContain(`${structured.runs[0].id} is still running.`)
+  // Clients send SIGTERM 2 s after they have closed standard input, and a reader that has gone is found meanwhile.
+  mcp.interrupts.interrupt('SIGTERM')
+  mcp.interrupts.interrupt('stdout closed')
+  await service.clock.advance(3_000)
+  expect(mcp.stderr()).not.toContain('may exist')
+  mcp.interrupts.interrupt('SIGTERM')
+  await service.clock.runUntil(mcp.ended)
+  expect(mcp.stderr()).toContain('a run may exist and cost money')
+})
+
+it('a client that does not keep to the protocol malformed messages are ignored with a line in the log, and the next call works', async () => {
+  const { mcp } = await open()
+  mcp.stdin.write('{"jsonrpc": \n')
+  mcp.stdin.write('[1,2]\n\n')
+  mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
+  expect((await mcp.call('list_runs')).text).toBe('{"runs":[]}')
+  expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
+})
+
+it('a client that does not keep to the protocol gets errors that name tools and parameters, also for deep values and null characters', async () => {
+  const { service, mcp } = await open()
+  await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow('Unknown tool "create_imge".')
+  const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
+  const refused: readonly [tool: string, args: object, message: RegExp][] = [
+    ['create_image', { prompt: nested }, /^prompt must be string\./],
+    ['create_image', { prompt: 'x', zzz: nested }, /^create_image has no parameter "zzz"\.$/],
+    ['plan_batch', { manifest: 'a\0b' }, /contains a null character/],
+  ]
+  for (const [tool, args, message] of refused) {
+    const { structured } = await mcp.call(tool, { ...args })
+    expect(structured.error, tool).toMatchObject({ code: 'usage', message: expect.stringMatching(message) })
+  }
+  expect(service.requests).toEqual([])
+  const { structured, isError } = await mcp.call('wait_run', { ids: ['run_nope'] })
+  expect(isError).toBe(true)
+  expect(structured.error).toMatchObject({ code: 'run_not_found', http_status: 404, run_id: 'run_nope' })
+})
+
+it('show_run has everything, also for a run that failed', async () => {
+  const { mcp } = await open()
+  const created = await mcp.call('create_image', { prompt: 'a fox\nin snow', output: 'fox.png' })
+  const { structured } = await mcp.call('show_run', { id: created.structured.runs[0].id })
+  expect(structured.run).toMatchObject({
+    input: { prompt: 'a fox\nin snow' },
+    files: [{ path: join(mcp.folder, 'fox.png') }],
   })
+  expect((await mcp.call('show_run', { id: 'nope' })).isError).toBe(true)
 })
 
 it.each([

@@ -4,12 +4,17 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createNetwork } from '../../src/host/undici.js'
-import { whenOver } from '../support/after-file.js'
-import { type CommandLine, runCli, wordsOf } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import {
+  type CommandLine,
+  createInstantEngine,
+  createManualClock,
+  ONE_PIXEL_PNG,
+  runCli,
+  temporaryFolder,
+  whenOver,
+  wordsOf,
+} from '../support/index.js'
 import { createFalServer, SECRET } from '../support/model-servers/fal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const pictureOf = (text: string): Buffer => Buffer.concat([ONE_PIXEL_PNG, Buffer.from(text)])
 const dataUrl = (bytes: Buffer, type = 'image/png'): string =>

@@ -1,14 +1,18 @@
 /** Responses about another run than the one that was asked for, and one id for several creates. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { runCli, SET } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createFamily } from '../support/family.js'
-import { rowsOf } from '../support/journal.js'
-import { responseOf } from '../support/responses.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import {
+  createHome,
+  ONE_PIXEL_PNG,
+  responseOf,
+  rowsOf,
+  runCli,
+  SET,
+  temporaryFolder,
+} from '../support/index.js'
 
 const PICTURE = (name: string) => Buffer.concat([ONE_PIXEL_PNG, Buffer.from(name)])
 
@@ -42,87 +46,86 @@ it('a run that the service accepted and then does not know may be paid for', asy
     method === 'POST'
       ? responseOf({ status: 201, body: { id: 'r1' } })
       : responseOf({ status: 404, body: { error: { code: 'run_not_found', message: 'No such run.' } } })
-  const home = temporaryFolder()
-  const { code, stderr } = await runCli('run image "a fox"', { home, env: SET, fetch })
+  const { run } = createHome()
+  const { code, stderr } = await run('run image "a fox"', { fetch })
   expect(code).toBe(6)
   expect(stderr).toMatch(/r1: .*The service accepted this run before, and it may be paid for\./)
   expect(stderr).toContain('Check the runs of your account before you create it again.')
 })
 
-describe('a status response with the id of another run', () => {
-  it('is a bad response: its picture is not taken, and the run stays unfinished', async () => {
-    const [home, folder] = [temporaryFolder(), temporaryFolder()]
-    const { fetch, seen } = createOddService(['r1'], ['r2'])
-    const file = join(folder, 'fox.png')
-    const { code, stdout, stderr } = await runCli(`run image "a fox" -o ${file}`, {
-      home,
-      env: SET,
-      fetch,
-    })
-    expect({ code, stdout, outputs: seen.outputs }).toEqual({ code: 8, stdout: '', outputs: [] })
-    expect(stderr).toContain('r1')
-    expect(stderr).toContain('it is of another run')
-    expect(existsSync(file)).toBe(false)
-    expect(rowsOf(home)).toMatchObject([{ id: 'r1', phase: 'running' }])
+it('a status response with the id of another run is a bad response: its picture is not taken, and the run stays unfinished', async () => {
+  const [home, folder] = [temporaryFolder(), temporaryFolder()]
+  const { fetch, seen } = createOddService(['r1'], ['r2'])
+  const file = join(folder, 'fox.png')
+  const { code, stdout, stderr } = await runCli(`run image "a fox" -o ${file}`, {
+    home,
+    env: SET,
+    fetch,
   })
+  expect({ code, stdout, outputs: seen.outputs }).toEqual({ code: 8, stdout: '', outputs: [] })
+  expect(stderr).toContain('r1')
+  expect(stderr).toContain('it is of another run')
+  expect(existsSync(file)).toBe(false)
+  expect(rowsOf(home)).toMatchObject([{ id: 'r1', phase: 'running' }])
+})
 
-  it('is asked for again, and the run of the next response is taken', async () => {
-    const folder = temporaryFolder()
-    const { fetch } = createOddService(['r1'], ['r2', 'r1'])
-    const file = join(folder, 'fox.png')
-    const { code } = await runCli(`run image "a fox" -o ${file}`, { env: SET, fetch })
-    expect(code).toBe(0)
-    expect(readFileSync(file)).toEqual(PICTURE('/out/r1'))
-  })
+it('a status response with the id of another run is asked for again, and the run of the next response is taken', async () => {
+  const folder = temporaryFolder()
+  const { fetch } = createOddService(['r1'], ['r2', 'r1'])
+  const file = join(folder, 'fox.png')
+  const { code } = await runCli(`run image "a fox" -o ${file}`, { env: SET, fetch })
+  expect(code).toBe(0)
+  expect(readFileSync(file)).toEqual(PICTURE('/out/r1'))
+})
 
-  it.each([['status'], ['cancel'], ['download', '-d']])('is exit 8 for %s', async (...words) => {
+it.each([['status'], ['cancel'], ['download', '-d']])(
+  'a status response with the id of another run is exit 8 for %s',
+  async (...words) => {
     const { fetch, seen } = createOddService([], ['r2'])
     const [command = '', ...flags] = words
     const { code, stdout } = await runCli([command, 'r1', ...flags], { env: SET, fetch })
     expect({ code, stdout, outputs: seen.outputs }).toEqual({ code: 8, stdout: '', outputs: [] })
-  })
+  },
+)
+
+it('one id for several creates is warned of once, and all creates are in the journal', async () => {
+  const [home, folder] = [temporaryFolder(), temporaryFolder()]
+  const { fetch, seen } = createOddService(['r1'], [])
+  const target = join(folder, '{index}.png')
+  const line = ['run', 'image', 'a fox', '-n', '3', '-o', target]
+  const { stderr } = await runCli(line, { home, env: SET, fetch })
+  expect(seen.creates).toBe(3)
+  expect(stderr.match(/The service gave one id to two creates: r1/g)).toHaveLength(1)
+  expect(rowsOf(home).map(({ id }) => id)).toEqual(['r1', 'r1', 'r1'])
+  expect(
+    readdirSync(folder).every((name) => readFileSync(join(folder, name)).equals(PICTURE('/out/r1'))),
+  ).toBe(true)
 })
 
-describe('one id for several creates', () => {
-  it('is warned of once, and all creates are in the journal', async () => {
-    const [home, folder] = [temporaryFolder(), temporaryFolder()]
+it.each([1, 2])(
+  'one id for several creates pays no row of a batch again whose file is not there yet: output %i fails',
+  async (failing) => {
+    const family = await createFamily([{ name: 'a', prompt: 'A', count: 2 }])
     const { fetch, seen } = createOddService(['r1'], [])
-    const target = join(folder, '{index}.png')
-    const line = ['run', 'image', 'a fox', '-n', '3', '-o', target]
-    const { stderr } = await runCli(line, { home, env: SET, fetch })
-    expect(seen.creates).toBe(3)
-    expect(stderr.match(/The service gave one id to two creates: r1/g)).toHaveLength(1)
-    expect(rowsOf(home).map(({ id }) => id)).toEqual(['r1', 'r1', 'r1'])
-    expect(
-      readdirSync(folder).every((name) => readFileSync(join(folder, name)).equals(PICTURE('/out/r1'))),
-    ).toBe(true)
-  })
+    let outputs = 0
+    const breaking: Fetch = async (request) =>
+      request.url.pathname.startsWith('/out/') && ++outputs === failing
+        ? responseOf({ status: 401, body: {} })
+        : fetch(request)
+    expect((await family.run([], { fetch: breaking })).code).toBe(12)
+    expect((await family.run([], { fetch })).code).toBe(0)
+    expect([seen.creates, family.pictures()]).toEqual([2, ['a-2.png', 'a.png']])
+    expect(family.flights()).toEqual({})
+  },
+)
 
-  it.each([1, 2])(
-    'pays no row of a batch again whose file is not there yet: output %i fails',
-    async (failing) => {
-      const family = await createFamily([{ name: 'a', prompt: 'A', count: 2 }])
-      const { fetch, seen } = createOddService(['r1'], [])
-      let outputs = 0
-      const breaking: Fetch = async (request) =>
-        request.url.pathname.startsWith('/out/') && ++outputs === failing
-          ? responseOf({ status: 401, body: {} })
-          : fetch(request)
-      expect((await family.run([], { fetch: breaking })).code).toBe(12)
-      expect((await family.run([], { fetch })).code).toBe(0)
-      expect([seen.creates, family.pictures()]).toEqual([2, ['a-2.png', 'a.png']])
-      expect(family.flights()).toEqual({})
-    },
-  )
-
-  it('leaves a row of another input unconfirmed: the picture is not its own', async () => {
-    const family = await createFamily(['a', 'b', 'c'].map((name) => ({ name, prompt: name })))
-    const { fetch, seen } = createOddService(['r1'], [])
-    const { code, stderr } = await family.run([], { fetch })
-    expect([code, family.pictures(), Object.keys(family.lock())]).toEqual([13, ['a.png'], ['a']])
-    expect(stderr).toContain('gave it the id of another create of this command (r1)')
-    const { creates } = seen
-    expect((await family.run('--only a --only b', { fetch })).code).toBe(13)
-    expect([seen.creates, family.pictures()]).toEqual([creates, ['a.png']])
-  })
+it('one id for several creates leaves a row of another input unconfirmed: the picture is not its own', async () => {
+  const family = await createFamily(['a', 'b', 'c'].map((name) => ({ name, prompt: name })))
+  const { fetch, seen } = createOddService(['r1'], [])
+  const { code, stderr } = await family.run([], { fetch })
+  expect([code, family.pictures(), Object.keys(family.lock())]).toEqual([13, ['a.png'], ['a']])
+  expect(stderr).toContain('gave it the id of another create of this command (r1)')
+  const { creates } = seen
+  expect((await family.run('--only a --only b', { fetch })).code).toBe(13)
+  expect([seen.creates, family.pictures()]).toEqual([creates, ['a.png']])
 })

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { writeJson } from '../../src/protocol/json.js'
 import {
   builtInSchema,
@@ -6,8 +6,15 @@ import {
   type ParameterSchema,
   valueOfText,
 } from '../../src/protocol/models.js'
-import { type CommandLine, createCliService, runCli, SET, wordsOf } from '../support/cli.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import {
+  type CommandLine,
+  createCliService,
+  createHome,
+  type Home,
+  runCli,
+  SET,
+  wordsOf,
+} from '../support/index.js'
 
 const ADDED = {
   seed: { type: 'integer', description: 'where chance begins', minimum: 0, maximum: 4294967295 },
@@ -23,13 +30,10 @@ function documentOf(added: Readonly<Record<string, ParameterSchema>>): ModelDocu
   const input = { ...schema, properties: { ...schema.properties, ...added } }
   return { name: 'acme/image', kind: 'image', input }
 }
-const ENV = { ...SET, RUSHES_IMAGE_MODEL: 'acme/image' }
 
-let home = ''
-beforeAll(async () => {
-  home = temporaryFolder()
-  const { code } = await runCli('models add -', { home, stdin: JSON.stringify(documentOf(ADDED)) })
-  expect(code).toBe(0)
+let home: Home
+beforeAll(() => {
+  home = createHome({ models: [documentOf(ADDED)], env: { ...SET, RUSHES_IMAGE_MODEL: 'acme/image' } })
 })
 
 const GIVEN = { seed: 7, guidance: 0.75, transparent: true, steps: 8, avoid: '2024' }
@@ -37,118 +41,110 @@ const FLAGS = ['--seed', '7', '--guidance', '0.75', '--transparent', '--steps', 
 const IMAGE = ['run', 'image', 'a fox', '--dry-run']
 
 const inputOf = async (line: CommandLine) => {
-  const { code, stdout, stderr } = await runCli([...wordsOf(line), '-q'], { env: ENV, home })
+  const { code, stdout, stderr } = await home.run([...wordsOf(line), '-q'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return JSON.parse(stdout).input
 }
 
 const errorOf = async (line: CommandLine) => {
-  const { code, stdout, stderr } = await runCli(line, { env: ENV, home })
+  const { code, stdout, stderr } = await home.run(line)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   return stderr.split('\n')[0]
 }
 
-describe('a text', () => {
-  it.each<[ParameterSchema['type'], string, unknown]>([
-    ['integer', '0', 0],
-    ['integer', '1.5', '1.5'],
-    ['integer', '', ''],
-    ['integer', '0x7', '0x7'],
-    ['integer', '18446744073709551615', 18446744073709551615n],
-    ['number', '-9223372036854775808', -9223372036854775808n],
-    ['integer', '18446744073709551616', '18446744073709551616'],
-    ['integer', '9007199254740992', 9007199254740992n],
-    ['number', '0.10000000000000001', 0.1],
-    ['number', '1e999', '1e999'],
-    ['boolean', 'TRUE', true],
-    ['boolean', 'maybe', 'maybe'],
-    ['string', '7', '7'],
-  ])('as %s: "%s" is %s', (type, text, value) => {
-    expect(valueOfText({ type, description: '' } as ParameterSchema, text)).toBe(value)
-  })
+it.each<[ParameterSchema['type'], string, unknown]>([
+  ['integer', '0', 0],
+  ['integer', '1.5', '1.5'],
+  ['integer', '', ''],
+  ['integer', '0x7', '0x7'],
+  ['integer', '18446744073709551615', 18446744073709551615n],
+  ['number', '-9223372036854775808', -9223372036854775808n],
+  ['integer', '18446744073709551616', '18446744073709551616'],
+  ['integer', '9007199254740992', 9007199254740992n],
+  ['number', '0.10000000000000001', 0.1],
+  ['number', '1e999', '1e999'],
+  ['boolean', 'TRUE', true],
+  ['boolean', 'maybe', 'maybe'],
+  ['string', '7', '7'],
+])('a text as %s: "%s" is %s', (type, text, value) => {
+  expect(valueOfText({ type, description: '' } as ParameterSchema, text)).toBe(value)
 })
 
-describe('a flag', () => {
-  it('becomes a value of its type', async () => {
-    expect(await inputOf([...IMAGE, ...FLAGS])).toEqual({ prompt: 'a fox', ...GIVEN })
-  })
-
-  it.each([
-    [['--seed=4294967295'], { seed: 4294967295 }],
-    [['--no-transparent'], { transparent: false }],
-    [['--transparent', '--no-transparent'], { transparent: false }],
-    [[], {}],
-  ])('%j → %j', async (flags, given) => {
-    expect(await inputOf([...IMAGE, ...flags])).toEqual({ prompt: 'a fox', ...given })
-  })
-
-  it.each([
-    [['--seed', 'x'], '--seed must be a whole number from 0 to 4294967295, not "x".'],
-    [
-      ['--seed', '36893488147419103233'],
-      '--seed must be a whole number from 0 to 4294967295, not "36893488147419103233".',
-    ],
-    [['--steps', '9'], '--steps must be one of 4, 8, not 9.'],
-  ])('%j is refused: %s', async (flags, message) => {
-    expect(await errorOf([...IMAGE, ...flags])).toBe(`error: ${message}`)
-  })
-
-  it('without a value, or with one where it takes none, is a usage error', async () => {
-    expect(await errorOf([...IMAGE, '--seed'])).toMatch(/the value is missing/)
-    expect(await errorOf([...IMAGE, '--transparent=yes'])).toMatch(/--transparent takes no value/)
-  })
+it('a flag becomes a value of its type', async () => {
+  expect(await inputOf([...IMAGE, ...FLAGS])).toEqual({ prompt: 'a fox', ...GIVEN })
 })
 
-describe('--input', () => {
-  const input = (value: object) => ['--input', JSON.stringify(value)]
-
-  it('goes unchanged into the body, and flags win over it', async () => {
-    expect(await inputOf([...IMAGE, ...input(GIVEN)])).toEqual({ prompt: 'a fox', ...GIVEN })
-    expect(
-      await inputOf([...IMAGE, ...input(GIVEN), '--no-transparent', '--seed', '1', '--guidance', '2']),
-    ).toEqual({ prompt: 'a fox', ...GIVEN, transparent: false, seed: 1, guidance: 2 })
-  })
-
-  it.each([
-    [{ seed: '7' }, '--seed must be a whole number from 0 to 4294967295, not "7".'],
-    [{ transparent: 'yes' }, '--transparent must be true or false, not "yes".'],
-    [{ steps: '4' }, '--steps must be one of the numbers 4, 8, not "4" (did you mean 4?).'],
-  ])('%j is refused: %s', async (value, message) => {
-    expect(await errorOf([...IMAGE, ...input(value)])).toBe(`error: ${message}`)
-  })
+it.each([
+  [['--seed=4294967295'], { seed: 4294967295 }],
+  [['--no-transparent'], { transparent: false }],
+  [['--transparent', '--no-transparent'], { transparent: false }],
+  [[], {}],
+])('a flag %j → %j', async (flags, given) => {
+  expect(await inputOf([...IMAGE, ...flags])).toEqual({ prompt: 'a fox', ...given })
 })
 
-describe('an integer of 64 bits', () => {
-  const WIDE = documentOf({
-    seed: { type: 'integer', description: '', minimum: 0, maximum: 18446744073709551615n },
-  })
-  const SEED = '18446744073709551613'
+it.each([
+  [['--seed', 'x'], '--seed must be a whole number from 0 to 4294967295, not "x".'],
+  [
+    ['--seed', '36893488147419103233'],
+    '--seed must be a whole number from 0 to 4294967295, not "36893488147419103233".',
+  ],
+  [['--steps', '9'], '--steps must be one of 4, 8, not 9.'],
+])('a flag %j is refused: %s', async (flags, message) => {
+  expect(await errorOf([...IMAGE, ...flags])).toBe(`error: ${message}`)
+})
 
-  it.each<[string, readonly string[]]>([
-    ['a flag', ['--seed', SEED]],
-    ['--input', ['--input', `{"seed": ${SEED}}`]],
-  ])('keeps its digits from %s to the service and back', async (_, words) => {
-    const service = await createCliService({ models: [{ document: WIDE }] })
-    const added = await runCli('models add -', { home: service.home, stdin: writeJson(WIDE) })
-    expect(added.code).toBe(0)
-    const run = (...more: readonly string[]) =>
-      service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
-    const { code, stdout } = await run(...words, '--json')
-    expect(code).toBe(0)
-    // The request, and the run of the service's status.
-    expect(
-      Buffer.from(service.requests.find(({ method }) => method === 'POST')?.body ?? '').toString(),
-    ).toContain(`"seed":${SEED}`)
-    expect(stdout).toContain(`"seed":${SEED}`)
-    expect((await service.run('show --last')).stdout).toContain(`seed\t${SEED}\n`)
-    const beyond = await run('--seed', '18446744073709551616')
-    expect(beyond).toMatchObject({ code: 2, stdout: '' })
-    expect((await run('--seed=-1')).stderr).toContain(
-      '--seed must be a whole number from 0 to 18446744073709551615, not -1.',
-    )
-    const models = await service.run('models acme/image')
-    expect(models.stdout).toContain('18446744073709551615')
-    const page = await service.run('models acme/image --json')
-    expect(page.stdout).toContain('"maximum":18446744073709551615')
-  })
+it('a flag without a value, or with one where it takes none, is a usage error', async () => {
+  expect(await errorOf([...IMAGE, '--seed'])).toMatch(/the value is missing/)
+  expect(await errorOf([...IMAGE, '--transparent=yes'])).toMatch(/--transparent takes no value/)
+})
+
+const input = (value: object) => ['--input', JSON.stringify(value)]
+
+it('--input goes unchanged into the body, and flags win over it', async () => {
+  expect(await inputOf([...IMAGE, ...input(GIVEN)])).toEqual({ prompt: 'a fox', ...GIVEN })
+  expect(
+    await inputOf([...IMAGE, ...input(GIVEN), '--no-transparent', '--seed', '1', '--guidance', '2']),
+  ).toEqual({ prompt: 'a fox', ...GIVEN, transparent: false, seed: 1, guidance: 2 })
+})
+
+it.each([
+  [{ seed: '7' }, '--seed must be a whole number from 0 to 4294967295, not "7".'],
+  [{ transparent: 'yes' }, '--transparent must be true or false, not "yes".'],
+  [{ steps: '4' }, '--steps must be one of the numbers 4, 8, not "4" (did you mean 4?).'],
+])('--input %j is refused: %s', async (value, message) => {
+  expect(await errorOf([...IMAGE, ...input(value)])).toBe(`error: ${message}`)
+})
+
+const WIDE = documentOf({
+  seed: { type: 'integer', description: '', minimum: 0, maximum: 18446744073709551615n },
+})
+const SEED = '18446744073709551613'
+
+it.each<[string, readonly string[]]>([
+  ['a flag', ['--seed', SEED]],
+  ['--input', ['--input', `{"seed": ${SEED}}`]],
+])('an integer of 64 bits keeps its digits from %s to the service and back', async (_, words) => {
+  const service = await createCliService({ models: [{ document: WIDE }] })
+  const added = await runCli('models add -', { home: service.home, stdin: writeJson(WIDE) })
+  expect(added.code).toBe(0)
+  const run = (...more: readonly string[]) =>
+    service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
+  const { code, stdout } = await run(...words, '--json')
+  expect(code).toBe(0)
+  // The request, and the run of the service's status.
+  expect(
+    Buffer.from(service.requests.find(({ method }) => method === 'POST')?.body ?? '').toString(),
+  ).toContain(`"seed":${SEED}`)
+  expect(stdout).toContain(`"seed":${SEED}`)
+  expect((await service.run('show --last')).stdout).toContain(`seed\t${SEED}\n`)
+  const beyond = await run('--seed', '18446744073709551616')
+  expect(beyond).toMatchObject({ code: 2, stdout: '' })
+  expect((await run('--seed=-1')).stderr).toContain(
+    '--seed must be a whole number from 0 to 18446744073709551615, not -1.',
+  )
+  const models = await service.run('models acme/image')
+  expect(models.stdout).toContain('18446744073709551615')
+  const page = await service.run('models acme/image --json')
+  expect(page.stdout).toContain('"maximum":18446744073709551615')
 })

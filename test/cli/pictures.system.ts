@@ -2,9 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { drawPicture, findFfmpeg } from '../../src/preview/terminal-picture.js'
-import { createCliService } from '../support/cli.js'
-import { createInstantEngine } from '../support/engines.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createCliService, createInstantEngine, temporaryFolder } from '../support/index.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
 const PATH = process.env.PATH ?? ''

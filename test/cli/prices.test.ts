@@ -1,11 +1,10 @@
 /** Prices of the profile and of documents: the settings, `rushes models`, and what `run` estimates, limits and records. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { Prices, readPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-import { type CommandLine, createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createCliService, createHome, runCli, SET } from '../support/index.js'
 
 const PRICES = {
   'acme/cinema-1': { run: 0.4, factors: { resolution: { '1080p': 1.5 }, duration: { 10: 2 } } },
@@ -17,319 +16,290 @@ const STILL_2 = {
   input: { steps: { type: 'integer', default: 20 }, hd: { type: 'boolean' } },
 }
 
-/** A home whose config file has these profiles. */
-function homeWith(profiles: Readonly<Record<string, object>>): string {
-  const home = temporaryFolder()
-  mkdirSync(join(home, 'config'))
-  writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles }))
-  return home
-}
-
 const profilesIn = (home: string) =>
   JSON.parse(readFileSync(join(home, 'config', 'config.json'), 'utf8')).profiles
 
-/** Runs lines in a home with this profile, and with STILL_2. */
-async function placeWith(profile: object = {}) {
-  const home = homeWith({ default: profile })
-  const run = (line: CommandLine, options: RunOptions = {}) => runCli(line, { home, env: SET, ...options })
-  expect((await run('models add -', { stdin: JSON.stringify(STILL_2) })).code).toBe(0)
-  return { home, run }
-}
+/** A home with this profile, and with STILL_2. */
+const homeWith = (config: object = {}) => createHome({ config, models: [STILL_2] })
 const firstLine = (text: string) => text.split('\n')[0] ?? ''
 
-describe('the setting prices', () => {
-  const get = ['config', 'get', 'prices']
+const get = 'config get prices'
 
-  it('can be set as an object, shown and removed', async () => {
-    const home = temporaryFolder()
-    const run = (line: CommandLine) => runCli(line, { home })
-    expect((await run(['config', 'set', 'prices', JSON.stringify(PRICES)])).code).toBe(0)
-    expect(profilesIn(home).default.prices).toEqual(PRICES)
-    const text = JSON.stringify(PRICES)
-    expect((await run(get)).stdout).toBe(`${text}\n`)
-    expect(JSON.parse((await run([...get, '--json'])).stdout)).toEqual(PRICES)
-    expect((await run('config list')).stdout).toBe(`prices=${text}\n`)
-    expect(JSON.parse((await run('config list --json')).stdout)).toEqual({ prices: PRICES })
-    expect((await run('config unset prices')).code).toBe(0)
-    expect((await run(get)).code).toBe(2)
+it('the setting prices can be set as an object, shown and removed', async () => {
+  const { home, run } = createHome()
+  expect((await run(['config', 'set', 'prices', JSON.stringify(PRICES)])).code).toBe(0)
+  expect(profilesIn(home).default.prices).toEqual(PRICES)
+  const text = JSON.stringify(PRICES)
+  expect((await run(get)).stdout).toBe(`${text}\n`)
+  expect(JSON.parse((await run(`${get} --json`)).stdout)).toEqual(PRICES)
+  expect((await run('config list')).stdout).toBe(`prices=${text}\n`)
+  expect(JSON.parse((await run('config list --json')).stdout)).toEqual({ prices: PRICES })
+  expect((await run('config unset prices')).code).toBe(0)
+  expect((await run(get)).code).toBe(2)
+})
+
+it.each<[string, string]>([
+  ['{"acme/x": {"run": 1}', 'prices is not valid JSON: '],
+  [
+    '{"acme/x": {"run": -1, "factors": {"a": 2, "b": {"1": "2"}}}, "y": {}}',
+    'prices.acme/x.run must be a number from 0 to 1000000000 with at most six decimals; ' +
+      'prices.acme/x.factors.a must be a map from a value to its factor; ' +
+      'prices.acme/x.factors.b.1 must be a number from 0 to 1000000000 with at most six decimals; ' +
+      '"y" is not a model name (provider/name).',
+  ],
+  [
+    '{"acme/still-2": {"run": 1, "factors": {"speed": {}, "hd": {"yes": 2}}}}',
+    'prices.acme/still-2.factors.speed is not a property of the input; ' +
+      'prices.acme/still-2.factors.hd.yes "yes" is not one of true, false.',
+  ],
+  [
+    '{"acme/cinema-1": {"run": 0.4, "factors": {"resolution": {"1080": 1.5}, "image_urls": {"1": 2}}}}',
+    'prices.acme/cinema-1.factors.resolution.1080 "1080" is not one of 720p, 1080p; ' +
+      'prices.acme/cinema-1.factors.image_urls is a list or a map: only text, numbers and booleans can have factors.',
+  ],
+])('the setting prices is not changed to %s', async (value, problem) => {
+  const { home, run } = homeWith({ prices: PRICES })
+  const { code, stderr } = await run(['config', 'set', 'prices', value])
+  expect({ code, problem: firstLine(stderr) }).toEqual({
+    code: 2,
+    problem: expect.stringContaining(problem),
   })
+  expect(profilesIn(home).default.prices).toEqual(PRICES)
+})
 
-  it.each<[string, string]>([
-    ['{"acme/x": {"run": 1}', 'prices is not valid JSON: '],
-    [
-      '{"acme/x": {"run": -1, "factors": {"a": 2, "b": {"1": "2"}}}, "y": {}}',
-      'prices.acme/x.run must be a number from 0 to 1000000000 with at most six decimals; ' +
-        'prices.acme/x.factors.a must be a map from a value to its factor; ' +
-        'prices.acme/x.factors.b.1 must be a number from 0 to 1000000000 with at most six decimals; ' +
-        '"y" is not a model name (provider/name).',
-    ],
-    [
-      '{"acme/still-2": {"run": 1, "factors": {"speed": {}, "hd": {"yes": 2}}}}',
-      'prices.acme/still-2.factors.speed is not a property of the input; ' +
-        'prices.acme/still-2.factors.hd.yes "yes" is not one of true, false.',
-    ],
-    [
-      '{"acme/cinema-1": {"run": 0.4, "factors": {"resolution": {"1080": 1.5}, "image_urls": {"1": 2}}}}',
-      'prices.acme/cinema-1.factors.resolution.1080 "1080" is not one of 720p, 1080p; ' +
-        'prices.acme/cinema-1.factors.image_urls is a list or a map: only text, numbers and booleans can have factors.',
-    ],
-  ])('is not changed to %s', async (value, problem) => {
-    const { home, run } = await placeWith({ prices: PRICES })
-    const { code, stderr } = await run(['config', 'set', 'prices', value])
-    expect({ code, problem: firstLine(stderr) }).toEqual({
-      code: 2,
-      problem: expect.stringContaining(problem),
-    })
-    expect(profilesIn(home).default.prices).toEqual(PRICES)
-  })
+it.each([
+  ['currency', 'US dollars'],
+  ['maxCost', '12,50'],
+])('the setting prices has checked neighbours: %s is not %j', async (key, value) => {
+  expect((await runCli(['config', 'set', key, value])).code).toBe(2)
+})
 
-  it.each([
-    ['currency', 'US dollars'],
-    ['maxCost', '12,50'],
-  ])('has checked neighbours: %s is not %j', async (key, value) => {
-    expect((await runCli(['config', 'set', key, value])).code).toBe(2)
+const document: ModelDocument = {
+  ...{ name: 'acme/still-2', kind: 'image', price: { run: 3, factors: {} } },
+  input: {
+    ...{ type: 'object', title: 'image', description: '', required: [] },
+    properties: { steps: { type: 'integer', description: '', default: 20 } },
+  },
+}
+const models = { find: (name: string) => (name === document.name ? document : undefined) }
+const name = document.name
+
+/** The prices of a profile, with their problems. */
+function openOf(prices: unknown, currency = 'USD') {
+  const problems: string[] = []
+  const own = readPrices(prices, (each) => models.find(each)?.input, problems)
+  return { opened: new Prices(models, currency, own), problems }
+}
+
+it.each<[string, unknown, number | undefined, string?]>([
+  ['of the document, which is in credits', {}, undefined],
+  ['of the document, if the config names others', { 'acme/x': { run: 1 } }, undefined],
+  ['of the config', { [name]: { run: 0.5 } }, 500_000],
+  ['of the config, of nothing', { [name]: { run: 0 } }, 0],
+  [
+    'of the config, with the defaults of the document',
+    { [name]: { run: 0.5, factors: { steps: { 20: 2 } } } },
+    1_000_000,
+  ],
+  ['of a list', [{ run: 1 }], undefined, 'prices must be an object by name of the model'],
+])('a price %s', (_, prices, millionths, problem) => {
+  const { opened, problems } = openOf(prices)
+  const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
+  expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
+  expect(problems.join('; ')).toBe(problem ?? '')
+})
+
+it('a price of the document counts in credits', () => {
+  const { opened } = openOf({ 'acme/x': { run: 1 } }, 'credits')
+  expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
+    millionths: 3_000_000,
+    currency: 'credits',
   })
 })
 
-describe('a price', () => {
-  const document: ModelDocument = {
-    ...{ name: 'acme/still-2', kind: 'image', price: { run: 3, factors: {} } },
-    input: {
-      ...{ type: 'object', title: 'image', description: '', required: [] },
-      properties: { steps: { type: 'integer', description: '', default: 20 } },
-    },
-  }
-  const models = { find: (name: string) => (name === document.name ? document : undefined) }
-  const name = document.name
+it('a price of an input that is not known is the highest one', () => {
+  const factors = { steps: { 20: 0.5, 30: 4 }, hd: { true: 0.1 } }
+  const { opened } = openOf({ 'acme/x': { run: 1, factors } })
+  expect(opened.estimate({ model: 'acme/x', kind: undefined, input: undefined })?.millionths).toBe(4_000_000)
+})
 
-  /** The prices of a profile, with their problems. */
-  function openOf(prices: unknown, currency = 'USD') {
-    const problems: string[] = []
-    const own = readPrices(prices, (each) => models.find(each)?.input, problems)
-    return { opened: new Prices(models, currency, own), problems }
-  }
+it('a price of a model without a document is not checked against a schema', () => {
+  const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } } }
+  const { opened } = openOf(prices)
+  const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
+    opened.estimate({ model, kind: undefined, input })?.millionths
+  expect(estimate('acme/x', { speed: 'fast' })).toBe(3_000_000)
+  expect(estimate('acme/x', { speed: 'slow' })).toBe(1_000_000)
+  expect(estimate('toString', {})).toBeUndefined()
+})
 
-  it.each<[string, unknown, number | undefined, string?]>([
-    ['of the document, which is in credits', {}, undefined],
-    ['of the document, if the config names others', { 'acme/x': { run: 1 } }, undefined],
-    ['of the config', { [name]: { run: 0.5 } }, 500_000],
-    ['of the config, of nothing', { [name]: { run: 0 } }, 0],
-    [
-      'of the config, with the defaults of the document',
-      { [name]: { run: 0.5, factors: { steps: { 20: 2 } } } },
-      1_000_000,
-    ],
-    ['of a list', [{ run: 1 }], undefined, 'prices must be an object by name of the model'],
-  ])('%s', (_, prices, millionths, problem) => {
-    const { opened, problems } = openOf(prices)
-    const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
-    expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
-    expect(problems.join('; ')).toBe(problem ?? '')
+it('rushes models shows the price, its currency and its source', async () => {
+  const { run } = homeWith({ prices: PRICES, currency: 'USD' })
+  const { stdout } = await run('models')
+  expect(stdout).toBe(
+    'acme/still-2\timage\t3–6 credits\tadded\t\n' +
+      'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
+      'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
+  )
+  const { models } = JSON.parse((await run('models --json')).stdout)
+  const shown = (models as Record<string, unknown>[]).map((each) => [
+    each.name,
+    each.price,
+    each.price_source,
+    each.currency,
+  ])
+  expect(shown).toEqual([
+    ['acme/still-2', STILL_2.price, 'document', 'credits'],
+    ['acme/cinema-1', PRICES['acme/cinema-1'], 'config', 'USD'],
+    ['acme/still-1', { run: 0.04, factors: {} }, 'config', 'USD'],
+  ])
+})
+
+it('rushes models shows that of one model, which can be added again', async () => {
+  const { run } = homeWith({
+    prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
   })
-
-  it('of the document counts in credits', () => {
-    const { opened } = openOf({ 'acme/x': { run: 1 } }, 'credits')
-    expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
-      millionths: 3_000_000,
-      currency: 'credits',
-    })
+  expect((await run('models acme/still-2')).stdout).toContain(
+    'acme/still-2\tprice\t\t0.5–1 credits (config)\thd true: ×2\n',
+  )
+  const { stdout } = await run('models acme/still-2 --json')
+  expect(JSON.parse(stdout)).toMatchObject({
+    price: { run: 0.5, factors: { hd: { true: 2 } } },
+    ...{ price_source: 'config', currency: 'credits' },
   })
+  expect((await run('models add -', { stdin: stdout })).code).toBe(0)
+  const unknown = JSON.parse((await run('models acme/cinema-1 --json')).stdout)
+  expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
+})
 
-  it('of an input that is not known is the highest one', () => {
-    const factors = { steps: { 20: 0.5, 30: 4 }, hd: { true: 0.1 } }
-    const { opened } = openOf({ 'acme/x': { run: 1, factors } })
-    expect(opened.estimate({ model: 'acme/x', kind: undefined, input: undefined })?.millionths).toBe(
-      4_000_000,
-    )
+const VIDEO = 'run video "a boat" --dry-run --resolution 1080p'
+
+it('--dry-run estimates on standard error, and in JSON', async () => {
+  const { run } = homeWith({ prices: PRICES, currency: 'USD' })
+  const body = '{"model":"acme/cinema-1","input":{"prompt":"a boat","resolution":"1080p"}}\n'
+  expect(await run(`${VIDEO} -n 2`)).toMatchObject({
+    ...{ code: 0, stdout: body.repeat(2), stderr: 'Estimate: 1.2 USD for 2 runs.\n' },
   })
+  const { stdout, stderr } = await run(`${VIDEO} --json`)
+  expect({ stderr, ...JSON.parse(stdout) }).toMatchObject({ stderr: '', estimate: 0.6, currency: 'USD' })
+})
 
-  it('of a model without a document is not checked against a schema', () => {
-    const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } } }
-    const { opened } = openOf(prices)
-    const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
-      opened.estimate({ model, kind: undefined, input })?.millionths
-    expect(estimate('acme/x', { speed: 'fast' })).toBe(3_000_000)
-    expect(estimate('acme/x', { speed: 'slow' })).toBe(1_000_000)
-    expect(estimate('toString', {})).toBeUndefined()
+it('--dry-run says that a model has no price, and null in JSON', async () => {
+  const { run } = homeWith()
+  expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
+  expect(JSON.parse((await run(`${VIDEO} --json`)).stdout)).toMatchObject({
+    estimate: null,
+    currency: null,
   })
 })
 
-describe('rushes models', () => {
-  it('shows the price, its currency and its source', async () => {
-    const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
-    const { stdout } = await run('models')
-    expect(stdout).toBe(
-      'acme/still-2\timage\t3–6 credits\tadded\t\n' +
-        'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
-        'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
-    )
-    const { models } = JSON.parse((await run('models --json')).stdout)
-    const shown = (models as Record<string, unknown>[]).map((each) => [
-      each.name,
-      each.price,
-      each.price_source,
-      each.currency,
-    ])
-    expect(shown).toEqual([
-      ['acme/still-2', STILL_2.price, 'document', 'credits'],
-      ['acme/cinema-1', PRICES['acme/cinema-1'], 'config', 'USD'],
-      ['acme/still-1', { run: 0.04, factors: {} }, 'config', 'USD'],
-    ])
-  })
-
-  it('shows that of one model, which can be added again', async () => {
-    const { run } = await placeWith({
-      prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
-    })
-    expect((await run('models acme/still-2')).stdout).toContain(
-      'acme/still-2\tprice\t\t0.5–1 credits (config)\thd true: ×2\n',
-    )
-    const { stdout } = await run('models acme/still-2 --json')
-    expect(JSON.parse(stdout)).toMatchObject({
-      price: { run: 0.5, factors: { hd: { true: 2 } } },
-      ...{ price_source: 'config', currency: 'credits' },
-    })
-    expect((await run('models add -', { stdin: stdout })).code).toBe(0)
-    const unknown = JSON.parse((await run('models acme/cinema-1 --json')).stdout)
-    expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
+it('--dry-run says that local runs are free', async () => {
+  const { run } = homeWith({ prices: PRICES, currency: 'USD' })
+  const { code, stderr } = await run(`${VIDEO} --local --max-cost 0`)
+  expect({ code, stderr }).toEqual({
+    ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run, because local runs are free.\n' },
   })
 })
 
-describe('--dry-run', () => {
-  const VIDEO = ['run', 'video', 'a boat', '--dry-run', '--resolution', '1080p']
+it.each<[string, string, number]>([
+  ['a default of the document', '{"prompt":"x"}', 6],
+  ['a value of --input', '{"prompt":"x","steps":30}', 3],
+  ['a boolean', '{"prompt":"x","steps":30,"hd":true}', 3],
+])('--dry-run counts %s', async (_, input, estimate) => {
+  const { run } = homeWith()
+  const { stdout } = await run(['run', 'model', 'acme/still-2', '--input', input, '--dry-run', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ estimate, currency: 'credits' })
+})
 
-  it('estimates on standard error, and in JSON', async () => {
-    const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
-    const body = '{"model":"acme/cinema-1","input":{"prompt":"a boat","resolution":"1080p"}}\n'
-    expect(await run([...VIDEO, '-n', '2'])).toMatchObject({
-      ...{ code: 0, stdout: body.repeat(2), stderr: 'Estimate: 1.2 USD for 2 runs.\n' },
-    })
-    const { stdout, stderr } = await run([...VIDEO, '--json'])
-    expect({ stderr, ...JSON.parse(stdout) }).toMatchObject({ stderr: '', estimate: 0.6, currency: 'USD' })
-  })
-
-  it('says that a model has no price, and null in JSON', async () => {
-    const { run } = await placeWith()
-    expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
-    expect(JSON.parse((await run([...VIDEO, '--json'])).stdout)).toMatchObject({
-      estimate: null,
-      currency: null,
-    })
-  })
-
-  it('says that local runs are free', async () => {
-    const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
-    const { code, stderr } = await run([...VIDEO, '--local', '--max-cost', '0'])
-    expect({ code, stderr }).toEqual({
-      ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run, because local runs are free.\n' },
-    })
-  })
-
-  it.each<[string, string, number]>([
-    ['a default of the document', '{"prompt":"x"}', 6],
-    ['a value of --input', '{"prompt":"x","steps":30}', 3],
-    ['a boolean', '{"prompt":"x","steps":30,"hd":true}', 3],
-  ])('counts %s', async (_, input, estimate) => {
-    const { run } = await placeWith()
-    const { stdout } = await run(['run', 'model', 'acme/still-2', '--input', input, '--dry-run', '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ estimate, currency: 'credits' })
-  })
-
-  it('warns once of a price that is not valid, and does not use the one of the document', async () => {
-    const { home, run } = await placeWith({ prices: { 'acme/still-2': { run: '1' } } })
-    const { code, stderr } = await run('run image x --model acme/still-2 --dry-run')
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr:
-        `warning: ${join(home, 'config', 'config.json')}: prices.acme/still-2.run must be a number from 0 to ` +
-        '1000000000 with at most six decimals. The model is treated as one without a price.\n' +
-        'No estimate: acme/still-2 has no price.\n',
-    })
+it('--dry-run warns once of a price that is not valid, and does not use the one of the document', async () => {
+  const { home, run } = homeWith({ prices: { 'acme/still-2': { run: '1' } } })
+  const { code, stderr } = await run('run image x --model acme/still-2 --dry-run')
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr:
+      `warning: ${join(home, 'config', 'config.json')}: prices.acme/still-2.run must be a number from 0 to ` +
+      '1000000000 with at most six decimals. The model is treated as one without a price.\n' +
+      'No estimate: acme/still-2 has no price.\n',
   })
 })
 
-describe('--max-cost', () => {
-  const IMAGE = ['run', 'image', 'a fox', '--quality', 'high', '--no-wait']
-  const ABOVE = 'error: The estimate is 6 USD, but --max-cost allows 5.999999 USD. Nothing was sent.'
-  const unknown = (model: string) =>
-    `error: 1 run has no price in USD (${model}), so --max-cost cannot be checked. Nothing was sent.`
+const IMAGE = 'run image "a fox" --quality high --no-wait'
+const ABOVE = 'error: The estimate is 6 USD, but --max-cost allows 5.999999 USD. Nothing was sent.'
+const unknown = (model: string) =>
+  `error: 1 run has no price in USD (${model}), so --max-cost cannot be checked. Nothing was sent.`
 
-  const price = { run: 1, factors: { quality: { high: 2 } } }
-  /** The price of a run of IMAGE is 2. */
-  const LIMITED = { prices: { 'acme/still-1': price, 'acme/x': price }, currency: 'USD' }
+const price = { run: 1, factors: { quality: { high: 2 } } }
+/** The price of a run of IMAGE is 2. */
+const LIMITED = { prices: { 'acme/still-1': price, 'acme/x': price }, currency: 'USD' }
 
-  /** Counts the creates of a line. */
-  async function create(words: readonly string[], profile: object, env: Readonly<Record<string, string>>) {
-    const { fetch, requests } = scripted({ status: 201, body: { id: 'r1', status: 'queued' } })
-    const home = homeWith({ default: { ...LIMITED, ...profile }, bare: { timeout: '1m' } })
-    const ran = await runCli([...IMAGE, ...words], { home, fetch, env: { ...SET, ...env } })
-    return { ...ran, created: requests.filter(({ method }) => method === 'POST').length }
-  }
-  const limited = ['-n', '3', '--max-cost']
-
-  it.each<[string, readonly string[], Record<string, string>, object, string | undefined]>([
-    ['equal to the estimate', [...limited, '6'], {}, {}, undefined],
-    ['below it', [...limited, '5.999999'], {}, {}, ABOVE],
-    ['of the variable', ['-n', '3'], { RUSHES_MAX_COST: '5.999999' }, {}, ABOVE],
-    ['of the setting', ['-n', '3'], {}, { maxCost: 5.999999 }, ABOVE],
-    ['of the flag before the variable', [...limited, '6'], { RUSHES_MAX_COST: '1' }, {}, undefined],
-    ['of 0 for a free model', ['--max-cost', '0'], {}, { prices: { 'acme/still-1': { run: 0 } } }, undefined],
-    ['for a model without a price', ['--max-cost', '9', '--model', 'acme/y'], {}, {}, unknown('acme/y')],
-    [
-      'for a price that is not valid',
-      ['--max-cost', '9'],
-      {},
-      { prices: { 'acme/still-1': 2 } },
-      unknown('acme/still-1'),
-    ],
-    [
-      'in a profile without prices',
-      ['--max-cost', '9', '--profile', 'bare', '--model', 'acme/x'],
-      {},
-      {},
-      unknown('acme/x').replace(' in USD', ''),
-    ],
-    [
-      'that is not an amount',
-      ['--max-cost', '6 USD'],
-      {},
-      {},
-      'error: --max-cost: "6 USD" is not an amount.',
-    ],
-  ])('%s', async (_, words, env, profile, error) => {
-    const { code, stderr, created } = await create(words, profile, env)
-    const isRefused = error !== undefined
-    expect({ code, isSent: created > 0 }).toEqual({ code: isRefused ? 2 : 0, isSent: !isRefused })
-    if (isRefused) expect(firstLine(stderr.replace(/^warning: .*\n/, ''))).toBe(error)
+/** Counts the creates of a line. */
+async function create(flags: string, profile: object, env: Readonly<Record<string, string>>) {
+  const profiles = { default: { ...LIMITED, ...profile }, bare: { timeout: '1m' } }
+  const { run, requests } = createHome({
+    config: JSON.stringify({ profiles }),
+    answers: [{ status: 201, body: { id: 'r1', status: 'queued' } }],
   })
+  const ran = await run(`${IMAGE} ${flags}`, { env: { ...SET, ...env } })
+  return { ...ran, created: requests.filter(({ method }) => method === 'POST').length }
+}
 
-  it('compares exactly for 10,000 runs', async () => {
-    const words = ['-n', '10000', '--max-cost', '3333.329999', '--quality', 'basic']
-    const { stderr } = await create(words, { prices: { 'acme/still-1': { run: 0.333333 } } }, {})
-    expect(firstLine(stderr)).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
-  })
+it.each<[string, string, Record<string, string>, object, string | undefined]>([
+  ['equal to the estimate', '-n 3 --max-cost 6', {}, {}, undefined],
+  ['below it', '-n 3 --max-cost 5.999999', {}, {}, ABOVE],
+  ['of the variable', '-n 3', { RUSHES_MAX_COST: '5.999999' }, {}, ABOVE],
+  ['of the setting', '-n 3', {}, { maxCost: 5.999999 }, ABOVE],
+  ['of the flag before the variable', '-n 3 --max-cost 6', { RUSHES_MAX_COST: '1' }, {}, undefined],
+  ['of 0 for a free model', '--max-cost 0', {}, { prices: { 'acme/still-1': { run: 0 } } }, undefined],
+  ['for a model without a price', '--max-cost 9 --model acme/y', {}, {}, unknown('acme/y')],
+  [
+    'for a price that is not valid',
+    '--max-cost 9',
+    {},
+    { prices: { 'acme/still-1': 2 } },
+    unknown('acme/still-1'),
+  ],
+  [
+    'in a profile without prices',
+    '--max-cost 9 --profile bare --model acme/x',
+    {},
+    {},
+    unknown('acme/x').replace(' in USD', ''),
+  ],
+  ['that is not an amount', '--max-cost "6 USD"', {}, {}, 'error: --max-cost: "6 USD" is not an amount.'],
+])('--max-cost %s', async (_, words, env, profile, error) => {
+  const { code, stderr, created } = await create(words, profile, env)
+  const isRefused = error !== undefined
+  expect({ code, isSent: created > 0 }).toEqual({ code: isRefused ? 2 : 0, isSent: !isRefused })
+  if (isRefused) expect(firstLine(stderr.replace(/^warning: .*\n/, ''))).toBe(error)
 })
 
-describe('what a run records', () => {
-  const rows = async ({ run }: Pick<Awaited<ReturnType<typeof createCliService>>, 'run'>) =>
-    (await run('list --json')).stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+it('--max-cost compares exactly for 10,000 runs', async () => {
+  const { stderr } = await create(
+    '-n 10000 --max-cost 3333.329999 --quality basic',
+    { prices: { 'acme/still-1': { run: 0.333333 } } },
+    {},
+  )
+  expect(firstLine(stderr)).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
+})
 
-  it('has the estimate and the labels of each create, which are not sent', async () => {
-    const service = await createCliService()
-    const labels = ['--label', ' spring ', '--label', 'cafe\u0301', '--label', 'spring']
-    expect((await service.run(['run', 'image', 'a fox', '-n', '2', '--no-wait', ...labels])).code).toBe(0)
-    expect(await rows(service)).toMatchObject(
-      Array.from({ length: 2 }, () => ({ estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] })),
-    )
-    expect(
-      Buffer.concat(service.requests.map(({ body }) => Buffer.from(body ?? []))).toString(),
-    ).not.toContain('spring')
-    const priced = await createCliService({ hasList: true })
-    await priced.run('models')
-    expect((await priced.run('run image "a fox" --quality high')).code).toBe(0)
-    expect((await rows(priced))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
-  })
+const rows = async ({ run }: Pick<Awaited<ReturnType<typeof createCliService>>, 'run'>) =>
+  (await run('list --json')).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+it('what a run records has the estimate and the labels of each create, which are not sent', async () => {
+  const service = await createCliService()
+  const labels = '--label " spring " --label cafe\u0301 --label spring'
+  expect((await service.run(`run image "a fox" -n 2 --no-wait ${labels}`)).code).toBe(0)
+  expect(await rows(service)).toMatchObject(
+    Array.from({ length: 2 }, () => ({ estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] })),
+  )
+  expect(Buffer.concat(service.requests.map(({ body }) => Buffer.from(body ?? []))).toString()).not.toContain(
+    'spring',
+  )
+  const priced = await createCliService({ hasList: true })
+  await priced.run('models')
+  expect((await priced.run('run image "a fox" --quality high')).code).toBe(0)
+  expect((await rows(priced))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
 })

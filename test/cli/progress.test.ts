@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
 import { type Board, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import type { Fetch } from '../../src/host/http.js'
-import { createCliService, scripted } from '../support/cli.js'
+import { createCliService, scripted } from '../support/index.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
@@ -14,101 +14,90 @@ const board: Board = {
   amounts: new Map(),
 }
 
-describe('what the service says of a render', () => {
-  it('appears in the spinner and in the sign of life of the only run', () => {
-    const far = { ...board, detail: '12,653 before it' }
-    expect(spinnerText(far, 5_000).text).toBe('processing, 12,653 before it · run_1')
-    expect(stillWaitingLine(far, 60_000)).toBe(
-      'still waiting for 1 of 1 run (processing, 12,653 before it, 1 min 00 s)',
-    )
-  })
+it('what the service says of a render appears in the spinner and in the sign of life of the only run', () => {
+  const far = { ...board, detail: '12,653 before it' }
+  expect(spinnerText(far, 5_000).text).toBe('processing, 12,653 before it · run_1')
+  expect(stillWaitingLine(far, 60_000)).toBe(
+    'still waiting for 1 of 1 run (processing, 12,653 before it, 1 min 00 s)',
+  )
+})
 
-  it('reaches a command that waits, and writes no line of its own', async () => {
-    const service = await createCliService({
-      rendering: true,
-      engine: {
-        render(job) {
-          job.onPosition?.(3)
-          return new Promise((_, reject) =>
-            job.signal.addEventListener('abort', () => reject(job.signal.reason)),
-          )
-        },
+it('what the service says of a render reaches a command that waits, and writes no line of its own', async () => {
+  const service = await createCliService({
+    rendering: true,
+    engine: {
+      render(job) {
+        job.onPosition?.(3)
+        return new Promise((_, reject) =>
+          job.signal.addEventListener('abort', () => reject(job.signal.reason)),
+        )
       },
-    })
-    const { stderr } = await service.run('run image "a fox" --timeout 90s')
-    expect(stderr).toMatch(/still waiting for 1 of 1 run \(processing, 3 before it, 1 min 0\d s\)/)
-    expect(stderr.match(/before it/g)).toHaveLength(1)
+    },
   })
+  const { stderr } = await service.run('run image "a fox" --timeout 90s')
+  expect(stderr).toMatch(/still waiting for 1 of 1 run \(processing, 3 before it, 1 min 0\d s\)/)
+  expect(stderr.match(/before it/g)).toHaveLength(1)
 })
 
-describe('a service that does not answer about a run', () => {
-  /** The status requests with these numbers get a 500. */
-  const failing = async (numbers: readonly number[], ...words: string[]) => {
-    const service = await createCliService()
-    const { stdout } = await service.run('run image "a fox" --no-wait')
-    let polls = 0
-    const fetch: Fetch = (request) =>
-      numbers.includes(++polls) ? scripted({ status: 500 }).fetch(request) : service.counting(request)
-    return (await service.run(['wait', stdout.trim(), ...words], { fetch })).stderr
-  }
+/** The status requests with these numbers get a 500. */
+const failing = async (numbers: readonly number[], ...words: string[]) => {
+  const service = await createCliService()
+  const { stdout } = await service.run('run image "a fox" --no-wait')
+  let polls = 0
+  const fetch: Fetch = (request) =>
+    numbers.includes(++polls) ? scripted({ status: 500 }).fetch(request) : service.counting(request)
+  return (await service.run(['wait', stdout.trim(), ...words], { fetch })).stderr
+}
 
-  it('is named after two failed requests in a row, and again when it answers', async () => {
-    expect(await failing([1, 2, 3])).toMatch(
-      /^The service .*500.* Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
-    )
-  })
-
-  it.each<[string, readonly number[], readonly string[]]>([
-    ['a single failed request', [1], []],
-    ['--quiet', [1, 2, 3], ['--quiet']],
-    ['--json', [1, 2, 3], ['--json']],
-  ])('is not named after or with %s', async (_, numbers, words) => {
-    expect(await failing(numbers, ...words)).not.toMatch(/Still trying|answers again/)
-  })
+it('a service that does not answer about a run is named after two failed requests in a row, and again when it answers', async () => {
+  expect(await failing([1, 2, 3])).toMatch(
+    /^The service .*500.* Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
+  )
 })
 
-describe('the line beside the spinner', () => {
-  const one: Board = {
-    ...board,
-    statuses: new Map([['run_9f16k352rrqtqcnggw31', 'processing']]),
-  }
-  const going = { ...one, amounts: new Map([['a', { receivedBytes: 3 << 20, totalBytes: 12 << 20 }]]) }
-  const many: Board = {
-    ...board,
-    runs: 4,
-    ended: 2,
-    statuses: new Map([
-      ['a', 'succeeded'],
-      ['b', 'succeeded'],
-      ['c', 'queued'],
-    ]),
-    amounts: new Map([['a', { receivedBytes: 5_000, totalBytes: undefined }]]),
-  }
-  const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
+it.each<[string, readonly number[], readonly string[]]>([
+  ['a single failed request', [1], []],
+  ['--quiet', [1, 2, 3], ['--quiet']],
+  ['--json', [1, 2, 3], ['--json']],
+])('a service that does not answer about a run is not named after or with %s', async (_, numbers, words) => {
+  expect(await failing(numbers, ...words)).not.toMatch(/Still trying|answers again/)
+})
 
-  it.each<[string, Board, number, string]>([
-    ['whole', one, 60, 'processing · run_9f16k352rrqtqcnggw31 41 s'],
-    ['cut', one, 30, 'processing · run_9f1… 41 s'],
-    ['the time alone', one, 8, ' 41 s'],
-    [
-      'of a download',
-      going,
-      120,
-      'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s',
-    ],
-    ['several', many, 80, '2 of 4 done · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
-    ['several, cut', many, 24, '2 of 4 done · … 41 s'],
-    ['nothing yet', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
-  ])('%s', (_, given, columns, said) => {
-    const { text, time } = spinnerText(given, 41_000, columns)
-    expect(`${text} ${time}`).toBe(said)
-  })
+const one: Board = {
+  ...board,
+  statuses: new Map([['run_9f16k352rrqtqcnggw31', 'processing']]),
+}
+const going = { ...one, amounts: new Map([['a', { receivedBytes: 3 << 20, totalBytes: 12 << 20 }]]) }
+const many: Board = {
+  ...board,
+  runs: 4,
+  ended: 2,
+  statuses: new Map([
+    ['a', 'succeeded'],
+    ['b', 'succeeded'],
+    ['c', 'queued'],
+  ]),
+  amounts: new Map([['a', { receivedBytes: 5_000, totalBytes: undefined }]]),
+}
+const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
 
-  it('fits whatever the width, in columns and not in characters', () => {
-    for (const given of [one, going, many, wide])
-      for (let columns = 5; columns < 130; columns++) {
-        const { text, time } = spinnerText(given, 3_000_000, columns)
-        expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
-      }
-  })
+it.each<[string, Board, number, string]>([
+  ['whole', one, 60, 'processing · run_9f16k352rrqtqcnggw31 41 s'],
+  ['cut', one, 30, 'processing · run_9f1… 41 s'],
+  ['the time alone', one, 8, ' 41 s'],
+  ['of a download', going, 120, 'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s'],
+  ['several', many, 80, '2 of 4 done · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
+  ['several, cut', many, 24, '2 of 4 done · … 41 s'],
+  ['nothing yet', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
+])('the line beside the spinner %s', (_, given, columns, said) => {
+  const { text, time } = spinnerText(given, 41_000, columns)
+  expect(`${text} ${time}`).toBe(said)
+})
+
+it('the line beside the spinner fits whatever the width, in columns and not in characters', () => {
+  for (const given of [one, going, many, wide])
+    for (let columns = 5; columns < 130; columns++) {
+      const { text, time } = spinnerText(given, 3_000_000, columns)
+      expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
+    }
 })

@@ -1,87 +1,85 @@
 /** `rushes serve`: the lines about its console, the URLs that it accepts, and its start on a full disk. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, test } from 'vitest'
+import { expect, it, test } from 'vitest'
 import { consoleLines, createWhenDiskHasSpace } from '../../src/cli/commands/serve.js'
 import { publicUrlOf, sizeOf } from '../../src/cli/flags/serve.js'
 import { RushesError, usageError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { runCli } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { createInstantEngine } from '../support/engines.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import {
+  createHome,
+  createInstantEngine,
+  createManualClock,
+  runCli,
+  temporaryFolder,
+} from '../support/index.js'
 
-describe('the hint for a sign-in link', () => {
-  it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([
-    ['http://127.0.0.1:7878', undefined, '', ''],
-    ['http://127.0.0.1:8000', undefined, '', ' --public-url http://127.0.0.1:8000'],
-    [
-      'http://127.0.0.1:7878',
-      'https://x.example/runs',
-      ' --database <url>',
-      ' --database <url> --public-url https://x.example/runs',
-    ],
-    ['http://127.0.0.1:8000', 'http://127.0.0.1:7878', '', ''],
-  ])('of %s as %s%s', (url, publicUrl, where, flags) => {
-    const linesOf = (user: string | undefined) =>
-      consoleLines({ url, publicUrl, console: { linkToken: undefined, user } }, where)
-    expect(linesOf('owner@localhost')).toEqual([
-      `Console: ${publicUrl ?? url}/`,
-      `To get a sign-in link: \`rushes admin user link owner@localhost${flags}\`.`,
-    ])
-    expect(linesOf(undefined).at(-1)).toBe(
-      `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
-    )
-  })
-
-  it('is absent on the first start, which prints the link itself', () => {
-    const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
-    expect(consoleLines({ ...start, console: { linkToken: 't', user: 'owner@localhost' } }, '')).toEqual([
-      'Console: http://127.0.0.1:8000/link/t',
-      'Single-use sign-in link; expires in 15 minutes.',
-    ])
-    expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])
-  })
+it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([
+  ['http://127.0.0.1:7878', undefined, '', ''],
+  ['http://127.0.0.1:8000', undefined, '', ' --public-url http://127.0.0.1:8000'],
+  [
+    'http://127.0.0.1:7878',
+    'https://x.example/runs',
+    ' --database <url>',
+    ' --database <url> --public-url https://x.example/runs',
+  ],
+  ['http://127.0.0.1:8000', 'http://127.0.0.1:7878', '', ''],
+])('the hint for a sign-in link of %s as %s%s', (url, publicUrl, where, flags) => {
+  const linesOf = (user: string | undefined) =>
+    consoleLines({ url, publicUrl, console: { linkToken: undefined, user } }, where)
+  expect(linesOf('owner@localhost')).toEqual([
+    `Console: ${publicUrl ?? url}/`,
+    `To get a sign-in link: \`rushes admin user link owner@localhost${flags}\`.`,
+  ])
+  expect(linesOf(undefined).at(-1)).toBe(
+    `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
+  )
 })
 
-describe('the models of --models', () => {
-  const TEXT = `- { name: acme/one, kind: image, engine: { type: preview } }
+it('the hint for a sign-in link is absent on the first start, which prints the link itself', () => {
+  const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
+  expect(consoleLines({ ...start, console: { linkToken: 't', user: 'owner@localhost' } }, '')).toEqual([
+    'Console: http://127.0.0.1:8000/link/t',
+    'Single-use sign-in link; expires in 15 minutes.',
+  ])
+  expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])
+})
+
+const TEXT = `- { name: acme/one, kind: image, engine: { type: preview } }
 - { name: acme/two, kind: image, engine: { type: comfyui, url: http://127.0.0.1:1, workflow: none.json } }
 - { name: acme/three, kind: image, default: true, engine: { type: preview } }
 `
 
-  /** Starts the service, and stops it when it listens. */
-  async function serve(...words: readonly string[]) {
-    const home = temporaryFolder()
-    const path = join(home, 'models.yaml')
-    writeFileSync(path, TEXT)
-    const interrupts = createInterrupts()
-    const ran = await runCli(['serve', '--port', '0', '--no-console', '--models', path, ...words], {
-      home,
-      interrupts,
-      engine: createInstantEngine(),
-      onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
-    })
-    return { ...ran, stdout: ran.stdout.split('\n').slice(2) }
-  }
-
-  it('announce their defaults, and an API node needs no file of an engine', async () => {
-    const { code, stdout, stderr } = await serve('--role', 'api')
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: ['export RUSHES_IMAGE_MODEL=acme/three', 'export RUSHES_VIDEO_MODEL=rushes/preview-video', ''],
-    })
-    expect(stderr).toContain('These are the default models. To list all 4: `rushes models --refresh`.')
+/** Starts the service, and stops it when it listens. */
+async function serve(...words: readonly string[]) {
+  const { home, run } = createHome({ env: {} })
+  const path = join(home, 'models.yaml')
+  writeFileSync(path, TEXT)
+  const interrupts = createInterrupts()
+  const ran = await run(['serve', '--port', '0', '--no-console', '--models', path, ...words], {
+    interrupts,
+    engine: createInstantEngine(),
+    onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
   })
+  return { ...ran, stdout: ran.stdout.split('\n').slice(2) }
+}
 
-  it('have to be valid before the service listens', async () => {
-    const { code, stderr } = await serve()
-    expect(code).toBe(2)
-    expect(stderr).toMatch(
-      /models\.yaml: document 2: engine: workflow names "none\.json", which cannot be read: no such file/,
-    )
-    expect(stderr).not.toContain('Listening')
+it('the models of --models announce their defaults, and an API node needs no file of an engine', async () => {
+  const { code, stdout, stderr } = await serve('--role', 'api')
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: ['export RUSHES_IMAGE_MODEL=acme/three', 'export RUSHES_VIDEO_MODEL=rushes/preview-video', ''],
   })
+  expect(stderr).toContain('These are the default models. To list all 4: `rushes models --refresh`.')
+})
+
+it('the models of --models have to be valid before the service listens', async () => {
+  const { code, stderr } = await serve()
+  expect(code).toBe(2)
+  expect(stderr).toMatch(
+    /models\.yaml: document 2: engine: workflow names "none\.json", which cannot be read: no such file/,
+  )
+  expect(stderr).not.toContain('Listening')
 })
 
 it('says that it listens on all addresses', async () => {
@@ -94,44 +92,40 @@ it('says that it listens on all addresses', async () => {
   expect(stderr).toMatch(/Listening on all addresses of this machine, here http:\/\/127\.0\.0\.1:\d+\./)
 })
 
-describe('--body-limit', () => {
-  it.each([
-    ['64MiB', 64 * 1_048_576],
-    ['1.5MB', 1_500_000],
-    ['0.5 KiB', 512],
-    ['1048576', 1_048_576],
-  ])('%s', (text, bytes) => expect(sizeOf(text)).toBe(bytes))
+it.each([
+  ['64MiB', 64 * 1_048_576],
+  ['1.5MB', 1_500_000],
+  ['0.5 KiB', 512],
+  ['1048576', 1_048_576],
+])('--body-limit %s', (text, bytes) => expect(sizeOf(text)).toBe(bytes))
 
-  it.each(['', '0', '0.1B', '1.MB', '.5MB', '5 apples'])('%j is refused', (text) => {
-    const refused = () => sizeOf(text)
-    expect(refused).toThrow(/is not a valid size/)
-  })
+it.each(['', '0', '0.1B', '1.MB', '.5MB', '5 apples'])('--body-limit %j is refused', (text) => {
+  const refused = () => sizeOf(text)
+  expect(refused).toThrow(/is not a valid size/)
 })
 
-describe('--public-url', () => {
-  it.each<[text: string, url: string]>([
-    ['https://runs.example.com', 'https://runs.example.com'],
-    ['HTTP://x.example:81/runs//', 'HTTP://x.example:81/runs'],
-    ['http://[::1]:80/', 'http://[::1]:80'],
-  ])('%s', (text, url) => expect(publicUrlOf(text)).toBe(url))
+it.each<[text: string, url: string]>([
+  ['https://runs.example.com', 'https://runs.example.com'],
+  ['HTTP://x.example:81/runs//', 'HTTP://x.example:81/runs'],
+  ['http://[::1]:80/', 'http://[::1]:80'],
+])('--public-url %s', (text, url) => expect(publicUrlOf(text)).toBe(url))
 
-  it.each<[text: string, says: RegExp]>([
-    ['runs.example.com', /is not an http or https URL/],
-    ['ftp://x.example', /is not an http or https URL/],
-    ['https://', /is not an http or https URL/],
-    ['https://x.exa\nmple', /is not an http or https URL/],
-    ['https://x.example?a=1', /must not contain a query or a fragment/],
-    ['https://ann:secret@x.example', /must not contain a user name or a password/],
-    ['https://:secret@x.example', /must not contain a user name or a password/],
-  ])('%j is refused', (text, says) => {
-    const refused = () => publicUrlOf(text)
-    expect(refused).toThrow(says)
-    expect(refused).not.toThrow(/secret/)
-    expect(refused).toThrow(
-      expect.objectContaining({ code: 'usage', hint: expect.stringContaining('https://runs.example.com') }),
-    )
-    expect(refused).toThrow(RushesError)
-  })
+it.each<[text: string, says: RegExp]>([
+  ['runs.example.com', /is not an http or https URL/],
+  ['ftp://x.example', /is not an http or https URL/],
+  ['https://', /is not an http or https URL/],
+  ['https://x.exa\nmple', /is not an http or https URL/],
+  ['https://x.example?a=1', /must not contain a query or a fragment/],
+  ['https://ann:secret@x.example', /must not contain a user name or a password/],
+  ['https://:secret@x.example', /must not contain a user name or a password/],
+])('--public-url %j is refused', (text, says) => {
+  const refused = () => publicUrlOf(text)
+  expect(refused).toThrow(says)
+  expect(refused).not.toThrow(/secret/)
+  expect(refused).toThrow(
+    expect.objectContaining({ code: 'usage', hint: expect.stringContaining('https://runs.example.com') }),
+  )
+  expect(refused).toThrow(RushesError)
 })
 
 function tried(failures: readonly Error[]) {

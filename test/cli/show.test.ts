@@ -1,86 +1,91 @@
 /** `rushes show`: what the journal knows of one run. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { addRow, rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { expect, it } from 'vitest'
+import {
+  addRow,
+  createCliService,
+  createHome,
+  LOOPBACK_URL,
+  ONE_PIXEL_PNG,
+  rowsOf,
+  SET,
+  scripted,
+  temporaryFolder,
+} from '../support/index.js'
 
-describe('show', () => {
-  it('prints everything that is known of a run, tab-separated in a pipe', async () => {
-    const service = await createCliService()
-    const path = join(temporaryFolder(), 'fox.png')
-    await service.run(['run', 'image', 'a\nfox', '--quality', 'high', '-o', path])
-    const id = rowsOf(service.home)[0]?.id ?? ''
-    const { code, stdout, stderr } = await service.run(`show ${id}`)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.split('\t'))
-    expect(rows).toEqual([
-      ['run', id],
-      ['status', 'succeeded'],
-      ['where', LOOPBACK_URL],
-      ['profile', 'default'],
-      ['kind', 'image'],
-      ['model', 'rushes/preview-image'],
-      ['prompt', 'a fox'],
-      ['quality', 'high'],
-      ['seed', expect.stringMatching(/^\d+$/)],
-      ['created', expect.stringMatching(/Z$/)],
-      ['finished', expect.stringMatching(/Z$/)],
-      ['elapsed', expect.stringMatching(/^\d\.\d s$/)],
-      ['file', `${path} (${ONE_PIXEL_PNG.byteLength} B, image/png)`],
-      ['url', expect.stringMatching(/^http/)],
-    ])
-    rmSync(path)
-    expect((await service.run(`show ${id}`)).stdout).toContain(`file\t${path} (moved, changed or deleted)\n`)
-    const table = await service.run(`show ${id}`, { tty: { stdout: true } })
-    expect(table.stdout).toMatch(/^run {7}run_\w+$/m)
-    expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
-  })
+it('show prints everything that is known of a run, tab-separated in a pipe', async () => {
+  const service = await createCliService()
+  const path = join(temporaryFolder(), 'fox.png')
+  await service.run(['run', 'image', 'a\nfox', '--quality', 'high', '-o', path])
+  const id = rowsOf(service.home)[0]?.id ?? ''
+  const { code, stdout, stderr } = await service.run(`show ${id}`)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t'))
+  expect(rows).toEqual([
+    ['run', id],
+    ['status', 'succeeded'],
+    ['where', LOOPBACK_URL],
+    ['profile', 'default'],
+    ['kind', 'image'],
+    ['model', 'rushes/preview-image'],
+    ['prompt', 'a fox'],
+    ['quality', 'high'],
+    ['seed', expect.stringMatching(/^\d+$/)],
+    ['created', expect.stringMatching(/Z$/)],
+    ['finished', expect.stringMatching(/Z$/)],
+    ['elapsed', expect.stringMatching(/^\d\.\d s$/)],
+    ['file', `${path} (${ONE_PIXEL_PNG.byteLength} B, image/png)`],
+    ['url', expect.stringMatching(/^http/)],
+  ])
+  rmSync(path)
+  expect((await service.run(`show ${id}`)).stdout).toContain(`file\t${path} (moved, changed or deleted)\n`)
+  const table = await service.run(`show ${id}`, { tty: { stdout: true } })
+  expect(table.stdout).toMatch(/^run {7}run_\w+$/m)
+  expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
+})
 
-  it('shows times that add up, also of a run that nobody waited for', async () => {
-    const service = await createCliService()
-    const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
-    await service.clock.advance(3_600_000)
-    await service.run(`status ${id}`)
-    const { stdout } = await service.run(`show ${id}`)
-    const [created, finished] = ['created', 'finished'].map((name) =>
-      Date.parse(new RegExp(`^${name}\t(\\S+)$`, 'm').exec(stdout)?.[1] ?? ''),
-    )
-    const seconds = ((finished as number) - (created as number)) / 1_000
-    expect(seconds).toBeLessThan(60)
-    expect(stdout).toContain(`elapsed\t${seconds.toFixed(1)} s\n`)
-  })
+it('show shows times that add up, also of a run that nobody waited for', async () => {
+  const service = await createCliService()
+  const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
+  await service.clock.advance(120_000)
+  await service.run(`status ${id}`)
+  const { stdout } = await service.run(`show ${id}`)
+  const [created, finished] = ['created', 'finished'].map((name) =>
+    Date.parse(new RegExp(`^${name}\t(\\S+)$`, 'm').exec(stdout)?.[1] ?? ''),
+  )
+  const seconds = ((finished as number) - (created as number)) / 1_000
+  expect(seconds).toBeLessThan(60)
+  expect(stdout).toContain(`elapsed\t${seconds.toFixed(1)} s\n`)
+})
 
-  it('takes a key, and shows the response that did not show the outcome', async () => {
-    const home = temporaryFolder()
-    const { fetch } = scripted({ status: 500, body: 'oh no' })
-    await runCli('run image "a fox"', { fetch, home, env: SET })
-    const key = rowsOf(home)[0]?.key ?? ''
-    for (const name of [key, key.slice(1)]) {
-      const { code, stdout } = await runCli(['show', name], { home })
-      expect(code).toBe(0)
-      expect(stdout).toContain(`run\t${key}\nstatus\tunconfirmed\n`)
-      expect(stdout).toContain('response\t500 oh no\n')
-    }
-  })
+it('show takes a key, and shows the response that did not show the outcome', async () => {
+  const { run, rows } = createHome()
+  const { fetch } = scripted({ status: 500, body: 'oh no' })
+  await run('run image "a fox"', { fetch })
+  const key = rows()[0]?.key ?? ''
+  for (const name of [key, key.slice(1)]) {
+    const { code, stdout } = await run(['show', name], { env: {} })
+    expect(code).toBe(0)
+    expect(stdout).toContain(`run\t${key}\nstatus\tunconfirmed\n`)
+    expect(stdout).toContain('response\t500 oh no\n')
+  }
+})
 
-  it('finds a run at any address, and says where it is; one that is not in the journal is exit 2', async () => {
-    const home = temporaryFolder()
-    const input = { style: { image_url: 'data:image/png;base64,AAAA', weight: 1 } }
-    addRow(home, { id: 'r1', address: 'https://a.example', input })
-    addRow(home, { id: 'r2', address: 'local' })
-    const { stdout } = await runCli('show r1', { home })
-    expect(stdout).toContain('where\thttps://a.example\n')
-    expect(stdout).toMatch(/style\t\{"image_url":"image\/png, 3 B, sha256 [0-9a-f]{64}","weight":1\}\n/)
-    expect((await runCli('show r2', { home, env: SET })).stdout).toContain('where\tlocal\n')
-    expect((await runCli('show r1 --local', { home })).code).toBe(2)
-    const none = await runCli('show r9', { home })
-    expect(none).toMatchObject({ code: 2, stdout: '' })
-    expect(none.stderr).toContain('error: r9 is not in the journal.')
-  })
+it('show finds a run at any address, and says where it is; one that is not in the journal is exit 2', async () => {
+  const { home, run } = createHome({ env: {} })
+  const input = { style: { image_url: 'data:image/png;base64,AAAA', weight: 1 } }
+  addRow(home, { id: 'r1', address: 'https://a.example', input })
+  addRow(home, { id: 'r2', address: 'local' })
+  const { stdout } = await run('show r1')
+  expect(stdout).toContain('where\thttps://a.example\n')
+  expect(stdout).toMatch(/style\t\{"image_url":"image\/png, 3 B, sha256 [0-9a-f]{64}","weight":1\}\n/)
+  expect((await run('show r2', { env: SET })).stdout).toContain('where\tlocal\n')
+  expect((await run('show r1 --local')).code).toBe(2)
+  const none = await run('show r9')
+  expect(none).toMatchObject({ code: 2, stdout: '' })
+  expect(none.stderr).toContain('error: r9 is not in the journal.')
 })

@@ -2,16 +2,13 @@
 import { createHash } from 'node:crypto'
 import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
 import { type OutputParts, OutputUrls } from '../../src/cli/runs/run-outputs.js'
 import { RushesError } from '../../src/errors.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { RunState } from '../../src/protocol/run-state.js'
-import { scripted } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createManualClock, ONE_PIXEL_PNG, scripted, temporaryFolder } from '../support/index.js'
 
 const ADDRESS = 'https://api.example'
 const URLS = ['https://cdn.example/a.png?sig=1', 'https://cdn.example/b.png?sig=1']
@@ -63,95 +60,93 @@ const failing: Fetch = async () => {
 const hanging: Fetch = ({ signal }) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
-describe('an output of another row', () => {
-  it('gives the URL of the service, which gets one request for a run', async () => {
-    const { urlOf, asked } = createSources()
-    expect(await urlOf()).toBe(URLS[0])
-    expect(await urlOf()).toBe(URLS[0])
-    expect(asked).toEqual(['run_1'])
-  })
+it('an output of another row gives the URL of the service, which gets one request for a run', async () => {
+  const { urlOf, asked } = createSources()
+  expect(await urlOf()).toBe(URLS[0])
+  expect(await urlOf()).toBe(URLS[0])
+  expect(asked).toEqual(['run_1'])
+})
 
-  it('of a run of this batch needs no status request, until its link has expired', async () => {
-    const fetched: string[] = []
-    const { outputs, urlOf, asked } = createSources({
-      fetch: (request) => {
-        fetched.push(request.url.search)
-        return scripted({ status: request.url.search === '?sig=0' && fetched.length > 1 ? 403 : 200 }).fetch(
-          request,
-        )
-      },
-    })
-    const old = 'https://cdn.example/a.png?sig=0'
-    outputs.learn('run_1', [old])
-    expect(await urlOf()).toBe(old)
-    expect(asked).toEqual([])
-    expect(await urlOf()).toBe(URLS[0])
-    expect(asked).toEqual(['run_1'])
+it('an output of another row of a run of this batch needs no status request, until its link has expired', async () => {
+  const fetched: string[] = []
+  const { outputs, urlOf, asked } = createSources({
+    fetch: (request) => {
+      fetched.push(request.url.search)
+      return scripted({ status: request.url.search === '?sig=0' && fetched.length > 1 ? 403 : 200 }).fetch(
+        request,
+      )
+    },
   })
+  const old = 'https://cdn.example/a.png?sig=0'
+  outputs.learn('run_1', [old])
+  expect(await urlOf()).toBe(old)
+  expect(asked).toEqual([])
+  expect(await urlOf()).toBe(URLS[0])
+  expect(asked).toEqual(['run_1'])
+})
 
-  it.each<[string, Partial<OutputParts>, Partial<Made>]>([
-    ['the host does not have it', { fetch: scripted({ status: 404 }).fetch }, {}],
-    ['the host cannot be reached', { fetch: failing }, {}],
-    [
-      'the service does not know the run',
-      { client: { get: () => Promise.reject(new RushesError('service_error', 'no such run')) } },
-      {},
-    ],
-    [
-      'the URL is not one of the web',
-      { client: { get: async () => ({ urls: ['file:///etc/passwd'] }) as never } },
-      {},
-    ],
-    ['it was created by another service', {}, { service: 'https://other.example' }],
-    ['the lock file does not say by which', {}, { service: undefined }],
-  ])('is a data: URL where %s', async (_, options, made) => {
-    const { urlOf, clock, asked } = createSources(options, made)
-    expect(await clock.runUntil(urlOf())).toBe(data)
-    // Another service gets no request for the run.
-    if ('service' in made) expect(asked).toEqual([])
-  })
+it.each<[string, Partial<OutputParts>, Partial<Made>]>([
+  ['the host does not have it', { fetch: scripted({ status: 404 }).fetch }, {}],
+  ['the host cannot be reached', { fetch: failing }, {}],
+  [
+    'the service does not know the run',
+    { client: { get: () => Promise.reject(new RushesError('service_error', 'no such run')) } },
+    {},
+  ],
+  [
+    'the URL is not one of the web',
+    { client: { get: async () => ({ urls: ['file:///etc/passwd'] }) as never } },
+    {},
+  ],
+  ['it was created by another service', {}, { service: 'https://other.example' }],
+  ['the lock file does not say by which', {}, { service: undefined }],
+])('an output of another row is a data: URL where %s', async (_, options, made) => {
+  const { urlOf, clock, asked } = createSources(options, made)
+  expect(await clock.runUntil(urlOf())).toBe(data)
+  // Another service gets no request for the run.
+  if ('service' in made) expect(asked).toEqual([])
+})
 
-  const AGAIN = 'Create it again with --only a --force.'
-  it.each<[string, (path: string) => void, RegExp, string]>([
-    [
-      'the file is too large to be sent',
-      (path) => truncateSync(path, 64 * 1024 * 1024 + 1),
-      /^row:a \(a\.png\) has 67108865 bytes and must be sent with the request; the limit for a request body is 64 MiB\.$/,
-      'Use smaller reference images, or http(s) URLs.',
-    ],
-    [
-      'the file was changed',
-      (path) => writeFileSync(path, 'x'),
-      /a\.png was changed after it was downloaded/,
-      AGAIN,
-    ],
-    [
-      'the file is missing',
-      (path) => rmSync(path),
-      /^row:a: the service does not have this output any more, and a\.png: no such file\.$/,
-      AGAIN,
-    ],
-  ])('is an error where %s', async (_, change, says, hint) => {
-    const { urlOf, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
-    change(join(folder, 'a.png'))
-    await expect(urlOf()).rejects.toThrow(
-      expect.objectContaining({ code: 'usage', message: expect.stringMatching(says), hint }),
-    )
-  })
+const AGAIN = 'Create it again with --only a --force.'
+it.each<[string, (path: string) => void, RegExp, string]>([
+  [
+    'the file is too large to be sent',
+    (path) => truncateSync(path, 64 * 1024 * 1024 + 1),
+    /^row:a \(a\.png\) has 67108865 bytes and must be sent with the request; the limit for a request body is 64 MiB\.$/,
+    'Use smaller reference images, or http(s) URLs.',
+  ],
+  [
+    'the file was changed',
+    (path) => writeFileSync(path, 'x'),
+    /a\.png was changed after it was downloaded/,
+    AGAIN,
+  ],
+  [
+    'the file is missing',
+    (path) => rmSync(path),
+    /^row:a: the service does not have this output any more, and a\.png: no such file\.$/,
+    AGAIN,
+  ],
+])('an output of another row is an error where %s', async (_, change, says, hint) => {
+  const { urlOf, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
+  change(join(folder, 'a.png'))
+  await expect(urlOf()).rejects.toThrow(
+    expect.objectContaining({ code: 'usage', message: expect.stringMatching(says), hint }),
+  )
+})
 
-  it('gives a data: URL when the host does not answer in 10 s', async () => {
-    const { urlOf, clock } = createSources({ fetch: hanging })
-    const found = urlOf()
-    await clock.advance(10_000)
-    expect(await found).toBe(data)
-  })
+it('an output of another row gives a data: URL when the host does not answer in 10 s', async () => {
+  const { urlOf, clock } = createSources({ fetch: hanging })
+  const found = urlOf()
+  await clock.advance(10_000)
+  expect(await found).toBe(data)
+})
 
-  it('ends with the signal', async () => {
-    const stop = new AbortController()
-    const { urlOf } = createSources({ fetch: hanging, signal: stop.signal })
-    const ended = expect(urlOf()).rejects.toThrow('enough')
-    await new Promise((resolve) => setImmediate(resolve))
-    stop.abort(new Error('enough'))
-    await ended
-  })
+it('an output of another row ends with the signal', async () => {
+  const stop = new AbortController()
+  const { urlOf } = createSources({ fetch: hanging, signal: stop.signal })
+  const ended = expect(urlOf()).rejects.toThrow('enough')
+  await new Promise((resolve) => setImmediate(resolve))
+  stop.abort(new Error('enough'))
+  await ended
 })

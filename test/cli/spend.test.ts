@@ -7,12 +7,17 @@ import type { RunState } from '../../src/protocol/run-state.js'
 import { ENGINE_TYPES } from '../../src/service/models/engine-table.js'
 import { readModels } from '../../src/service/models/read-models.js'
 import type { ServedModel } from '../../src/service/models/served-model.js'
-import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { createFamilyEngine } from '../support/engines.js'
-import { finishedState, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { dataWords } from '../support/test-database.js'
+import {
+  createCliService,
+  createFamilyEngine,
+  createManualClock,
+  dataWords,
+  finishedState,
+  LOOPBACK_URL,
+  runCli,
+  temporaryFolder,
+  withJournal,
+} from '../support/index.js'
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
 const objectsOf = (text: string) => linesOf(text).map((line) => JSON.parse(line))
@@ -216,54 +221,51 @@ it.each([
   expect(lines.slice(0, -1).map((line) => line.split('\t')[1])).toEqual(days)
 })
 
-describe('of runs at a service', () => {
-  const STILL = {
-    ...{ name: 'acme/still-1', kind: 'image', engine: { type: 'preview' } },
-    input: {
-      quality: { type: 'string', enum: ['basic', 'high'], default: 'basic' },
-      steps: { type: 'integer', minimum: 1, maximum: 50 },
-    },
-    price: { run: 0.4, factors: { quality: { basic: 2.5, high: 7.5 }, steps: { 50: 3 } } },
-  }
-  const FILM = {
-    ...{ name: 'acme/cinema-1', kind: 'video', engine: { type: 'preview' } },
-    price: { run: 10, factors: { duration: { 5: 0.5, 10: 1.5 }, resolution: { '1080p': 1.2 } } },
-  }
+const STILL = {
+  ...{ name: 'acme/still-1', kind: 'image', engine: { type: 'preview' } },
+  input: {
+    quality: { type: 'string', enum: ['basic', 'high'], default: 'basic' },
+    steps: { type: 'integer', minimum: 1, maximum: 50 },
+  },
+  price: { run: 0.4, factors: { quality: { basic: 2.5, high: 7.5 }, steps: { 50: 3 } } },
+}
+const FILM = {
+  ...{ name: 'acme/cinema-1', kind: 'video', engine: { type: 'preview' } },
+  price: { run: 10, factors: { duration: { 5: 0.5, 10: 1.5 }, resolution: { '1080p': 1.2 } } },
+}
 
-  /** Reads the documents like `rushes serve --models`. */
-  function served(...documents: readonly object[]): readonly ServedModel[] {
-    const path = join(temporaryFolder(), 'models.json')
-    writeFileSync(path, JSON.stringify(documents))
-    return readModels({ path, env: {}, types: ENGINE_TYPES }).map((model) => ({ ...model, concurrency: 8 }))
-  }
+/** Reads the documents like `rushes serve --models`. */
+function served(...documents: readonly object[]): readonly ServedModel[] {
+  const path = join(temporaryFolder(), 'models.json')
+  writeFileSync(path, JSON.stringify(documents))
+  return readModels({ path, env: {}, types: ENGINE_TYPES }).map((model) => ({ ...model, concurrency: 8 }))
+}
 
-  /** Words of a command for image and video, each with another price. */
-  const INPUTS = [
-    ['image'],
-    ['image', '--quality', 'high'],
-    ['video', '--resolution', '720p'],
-    ['video', '--duration', '5', '--resolution', '1080p'],
-    ['image', '--quality', 'high', '--steps', '50'],
-    ['video', '--duration', '10', '--resolution', '1080p'],
-    ['image', '--quality', 'basic', '--steps', '50'],
-  ]
-  it('has the same amounts as the ledger of the service', async () => {
-    const service = await createCliService({ models: served(STILL, FILM), engine: createFamilyEngine() })
-    const env = { RUSHES_IMAGE_MODEL: STILL.name, RUSHES_VIDEO_MODEL: FILM.name }
-    const run = (...words: readonly string[]) => service.run(words, { fetch: service.fetch, env })
-    expect((await run('models', '--refresh')).code).toBe(0)
-    for (const [kind = '', ...flags] of INPUTS)
-      expect((await run('run', kind, 'a fox', ...flags)).code).toBe(0)
-    expect((await run('run', 'image', 'FAIL')).code).toBe(10)
-    const words = ['credits', 'list', 'default', '--limit', '0', '--json', ...dataWords(service)]
-    const ledger = objectsOf((await run('admin', ...words)).stdout)
-    const sumOf = (kind: string): number =>
-      ledger.reduce((sum, each) => sum + (each.kind === kind ? each.amount : 0), 0)
-    const failed = sumOf('refund')
-    expect(failed).toBeGreaterThan(0)
-    expect(objectsOf((await run('spend', '--json')).stdout).at(-1)).toMatchObject({
-      ...{ runs: INPUTS.length + 1, without_price: 0, currency: 'credits' },
-      ...{ succeeded: -sumOf('charge') - failed, failed, unfinished: 0, unconfirmed: 0 },
-    })
+/** Words of a command for image and video, each with another price. */
+const INPUTS = [
+  ['image'],
+  ['image', '--quality', 'high'],
+  ['video', '--resolution', '720p'],
+  ['video', '--duration', '5', '--resolution', '1080p'],
+  ['image', '--quality', 'high', '--steps', '50'],
+  ['video', '--duration', '10', '--resolution', '1080p'],
+  ['image', '--quality', 'basic', '--steps', '50'],
+]
+it('of runs at a service has the same amounts as the ledger of the service', async () => {
+  const service = await createCliService({ models: served(STILL, FILM), engine: createFamilyEngine() })
+  const env = { RUSHES_IMAGE_MODEL: STILL.name, RUSHES_VIDEO_MODEL: FILM.name }
+  const run = (...words: readonly string[]) => service.run(words, { fetch: service.fetch, env })
+  expect((await run('models', '--refresh')).code).toBe(0)
+  for (const [kind = '', ...flags] of INPUTS) expect((await run('run', kind, 'a fox', ...flags)).code).toBe(0)
+  expect((await run('run', 'image', 'FAIL')).code).toBe(10)
+  const words = ['credits', 'list', 'default', '--limit', '0', '--json', ...dataWords(service)]
+  const ledger = objectsOf((await run('admin', ...words)).stdout)
+  const sumOf = (kind: string): number =>
+    ledger.reduce((sum, each) => sum + (each.kind === kind ? each.amount : 0), 0)
+  const failed = sumOf('refund')
+  expect(failed).toBeGreaterThan(0)
+  expect(objectsOf((await run('spend', '--json')).stdout).at(-1)).toMatchObject({
+    ...{ runs: INPUTS.length + 1, without_price: 0, currency: 'credits' },
+    ...{ succeeded: -sumOf('charge') - failed, failed, unfinished: 0, unconfirmed: 0 },
   })
 })

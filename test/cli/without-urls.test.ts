@@ -1,9 +1,8 @@
 /** Runs that succeed without a file: often the service has withheld it (moderation). */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { type CliService, createCliService, scripted } from '../support/cli.js'
 import { createFamily } from '../support/family.js'
-import { rowsOf } from '../support/journal.js'
+import { type CliService, createCliService, rowsOf, scripted } from '../support/index.js'
 
 const WITHHELD = { status: 'Succeeded', output: { urls: [] }, error: { message: 'blocked by moderation' } }
 
@@ -19,84 +18,82 @@ function withholding({ counting }: Pick<CliService, 'counting'>, times = Number.
   return { fetch, ids }
 }
 
-describe('a run that succeeded without URLs', () => {
-  it('ends with exit 8 after a few more requests; nothing waits for it again', async () => {
-    const service = await createCliService()
-    const { fetch, ids } = withholding(service)
-    const { code, stderr } = await service.run('run image "a fox"', { fetch })
-    expect([code, ids.length]).toEqual([8, 4])
-    expect(stderr).toMatch(
-      /^error: run_\w+: The run ended \(Succeeded\) without a file: output\.urls is empty\./m,
-    )
-    expect(stderr).toContain('The service says: blocked by moderation')
-    expect(stderr).not.toMatch(/Resume with/)
-    const [id = ''] = ids
-    const [row] = rowsOf(service.home)
-    expect(row).toMatchObject({ id, phase: 'succeeded', status: 'Succeeded', urls: [] })
-    expect(JSON.parse(row?.answer?.text ?? '')).toEqual(WITHHELD)
-    expect((await service.run('list')).stdout).toContain(`${id}\tSucceeded\t`)
-    expect((await service.run('wait --all', { fetch })).stderr).toContain('No unfinished runs')
-    expect((await service.run(`wait ${id}`, { fetch })).code).toBe(8)
-    expect(ids).toHaveLength(5)
-  })
+it('a run that succeeded without URLs ends with exit 8 after a few more requests; nothing waits for it again', async () => {
+  const service = await createCliService()
+  const { fetch, ids } = withholding(service)
+  const { code, stderr } = await service.run('run image "a fox"', { fetch })
+  expect([code, ids.length]).toEqual([8, 4])
+  expect(stderr).toMatch(
+    /^error: run_\w+: The run ended \(Succeeded\) without a file: output\.urls is empty\./m,
+  )
+  expect(stderr).toContain('The service says: blocked by moderation')
+  expect(stderr).not.toMatch(/Resume with/)
+  const [id = ''] = ids
+  const [row] = rowsOf(service.home)
+  expect(row).toMatchObject({ id, phase: 'succeeded', status: 'Succeeded', urls: [] })
+  expect(JSON.parse(row?.answer?.text ?? '')).toEqual(WITHHELD)
+  expect((await service.run('list')).stdout).toContain(`${id}\tSucceeded\t`)
+  expect((await service.run('wait --all', { fetch })).stderr).toContain('No unfinished runs')
+  expect((await service.run(`wait ${id}`, { fetch })).code).toBe(8)
+  expect(ids).toHaveLength(5)
+})
 
-  it('enters the journal at once, also when a signal or a limit ends the wait for its URLs', async () => {
-    const service = await createCliService()
-    const { fetch } = withholding(service)
-    const { code, stderr } = await service.run('run image "a fox" --timeout 2s', { fetch })
-    expect(code).toBe(8)
-    expect(stderr).not.toContain('still running')
-    expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', error: { code: 'bad_response' } }])
-  })
+it('a run that succeeded without URLs enters the journal at once, also when a signal or a limit ends the wait for its URLs', async () => {
+  const service = await createCliService()
+  const { fetch } = withholding(service)
+  const { code, stderr } = await service.run('run image "a fox" --timeout 2s', { fetch })
+  expect(code).toBe(8)
+  expect(stderr).not.toContain('still running')
+  expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', error: { code: 'bad_response' } }])
+})
 
-  it('succeeds where its URLs are late, and leaves no error in the journal', async () => {
-    const service = await createCliService()
-    const { fetch } = withholding(service, 2)
-    const { code, stdout } = await service.run('run image "a fox"', { fetch })
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^http\S+\n$/)])
-    const [row] = rowsOf(service.home)
-    expect(row).toMatchObject({
-      phase: 'succeeded',
-      urls: [stdout.trim()],
-      error: undefined,
-      answer: undefined,
-    })
+it('a run that succeeded without URLs succeeds where its URLs are late, and leaves no error in the journal', async () => {
+  const service = await createCliService()
+  const { fetch } = withholding(service, 2)
+  const { code, stdout } = await service.run('run image "a fox"', { fetch })
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^http\S+\n$/)])
+  const [row] = rowsOf(service.home)
+  expect(row).toMatchObject({
+    phase: 'succeeded',
+    urls: [stdout.trim()],
+    error: undefined,
+    answer: undefined,
   })
+})
 
-  it('ends status and download with exit 8 too, with its object under --json', async () => {
-    const service = await createCliService({ rendering: false })
-    const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
-    const { fetch } = withholding(service)
-    const { code, stdout } = await service.run(`status ${id} --json`, { fetch })
-    expect(code).toBe(8)
-    expect(JSON.parse(stdout)).toMatchObject({
-      id,
-      status: 'Succeeded',
-      error: { code: 'bad_response' },
-      service: WITHHELD,
-    })
-    expect(rowsOf(service.home)[0]?.phase).toBe('succeeded')
-    expect((await service.run(`download ${id}`, { fetch })).code).toBe(8)
+it('a run that succeeded without URLs ends status and download with exit 8 too, with its object under --json', async () => {
+  const service = await createCliService({ rendering: false })
+  const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
+  const { fetch } = withholding(service)
+  const { code, stdout } = await service.run(`status ${id} --json`, { fetch })
+  expect(code).toBe(8)
+  expect(JSON.parse(stdout)).toMatchObject({
+    id,
+    status: 'Succeeded',
+    error: { code: 'bad_response' },
+    service: WITHHELD,
   })
+  expect(rowsOf(service.home)[0]?.phase).toBe('succeeded')
+  expect((await service.run(`download ${id}`, { fetch })).code).toBe(8)
+})
 
-  it('is not a reference', async () => {
-    const service = await createCliService()
-    const { fetch, ids } = withholding(service)
-    await service.run('run image "a fox"', { fetch })
-    const used = await service.run(`run image "a hen" -i run:${ids[0]}`, { fetch })
-    expect([used.code, used.stderr]).toEqual([2, expect.stringContaining('without a file')])
-  })
+it('a run that succeeded without URLs is not a reference', async () => {
+  const service = await createCliService()
+  const { fetch, ids } = withholding(service)
+  await service.run('run image "a fox"', { fetch })
+  const used = await service.run(`run image "a hen" -i run:${ids[0]}`, { fetch })
+  expect([used.code, used.stderr]).toEqual([2, expect.stringContaining('without a file')])
+})
 
-  it('names the command that pays for another one in a batch, which asks once more and creates nothing', async () => {
-    const batch = await createFamily([{ name: 'fox', prompt: 'a fox' }])
-    const { fetch, ids } = withholding(batch.service)
-    const first = await batch.run([], { fetch })
-    expect([first.code, batch.created()]).toEqual([8, ['a fox']])
-    expect(first.stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only fox --force`/)
-    const asked = ids.length
-    expect((await batch.run([], { fetch })).code).toBe(8)
-    expect([batch.created(), ids.length]).toEqual([[], asked + 1])
-    expect((await batch.run('--only fox --force')).code).toBe(0)
-    expect(batch.created()).toEqual(['a fox'])
-  })
+it('a run that succeeded without URLs names the command that pays for another one in a batch, which asks once more and creates nothing', async () => {
+  const batch = await createFamily([{ name: 'fox', prompt: 'a fox' }])
+  const { fetch, ids } = withholding(batch.service)
+  const first = await batch.run([], { fetch })
+  expect([first.code, batch.created()]).toEqual([8, ['a fox']])
+  expect(first.stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only fox --force`/)
+  const asked = ids.length
+  expect((await batch.run([], { fetch })).code).toBe(8)
+  expect([batch.created(), ids.length]).toEqual([[], asked + 1])
+  expect((await batch.run('--only fox --force')).code).toBe(0)
+  expect(batch.created()).toEqual(['a fox'])
 })

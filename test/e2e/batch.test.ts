@@ -42,31 +42,29 @@ function createUser(manifest = MANIFEST) {
   return place.with({ ...service.env, HOME: place.home, PATH: place.env.PATH })
 }
 
-describe('a batch', () => {
-  it('locks its manifest across state folders, and pays for each row once', async () => {
-    const user = createUser()
-    writeFileSync(hold, '')
-    const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
-    await first.prints('stderr', /processing/)
-    const elsewhere = user.with({ RUSHES_STATE_DIR: join(user.home, 'state-2') })
-    const second = await rushes(elsewhere, ['batch', 'shots.yaml'])
-    expect(second).toMatchObject({ code: 2, stdout: '' })
-    expect(second.stderr).toContain('Another batch is running on this manifest; nothing was sent.')
-    first.kill('SIGINT')
-    expect((await first.ended).signal).toBe('SIGINT')
-    rmSync(hold)
-    // Another journal does not know what is in flight.
-    expect(await rushes(elsewhere, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 13 })
-    expect(await rushes(user, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
-    expect(filesBelow(user.folder)).toEqual(['assets/fox.png', 'hen.png', 'shots.lock.json', 'shots.yaml'])
-    const { stdout } = await rushes(service, ['admin', 'account', 'list', '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ runs: 2 })
-  })
+it('a batch locks its manifest across state folders, and pays for each row once', async () => {
+  const user = createUser()
+  writeFileSync(hold, '')
+  const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
+  await first.prints('stderr', /processing/)
+  const elsewhere = user.with({ RUSHES_STATE_DIR: join(user.home, 'state-2') })
+  const second = await rushes(elsewhere, ['batch', 'shots.yaml'])
+  expect(second).toMatchObject({ code: 2, stdout: '' })
+  expect(second.stderr).toContain('Another batch is running on this manifest; nothing was sent.')
+  first.kill('SIGINT')
+  expect((await first.ended).signal).toBe('SIGINT')
+  rmSync(hold)
+  // Another journal does not know what is in flight.
+  expect(await rushes(elsewhere, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 13 })
+  expect(await rushes(user, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
+  expect(filesBelow(user.folder)).toEqual(['assets/fox.png', 'hen.png', 'shots.lock.json', 'shots.yaml'])
+  const { stdout } = await rushes(service, ['admin', 'account', 'list', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ runs: 2 })
+})
 
-  it('loses no run and pays for none twice when it is killed', async () => {
-    const { wrong } = await sweepBatches([450, 700], { outputs: 2, isOneInput: true })
-    expect(wrong).toEqual([])
-  })
+it('a batch loses no run and pays for none twice when it is killed', async () => {
+  const { wrong } = await sweepBatches([450, 700], { outputs: 2, isOneInput: true })
+  expect(wrong).toEqual([])
 })
 
 const canMount =

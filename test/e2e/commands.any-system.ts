@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { until } from '../support/until.js'
+import { until } from '../support/index.js'
 
 const isWindows = process.platform === 'win32'
 /** By default, as on most machines. */
@@ -67,94 +67,92 @@ const pictures = () =>
     .sort()
 const LOCAL_FOX = ['run', 'image', 'a fox', '--local', '-o']
 
-describe('commands with --local', () => {
-  it('list puts a damaged journal aside', async () => {
-    expect(await run(['list'])).toMatchObject({ code: 0 })
-    writeFileSync(join(state, 'journal.db'), 'not a database at all')
-    expect((await run(['list'])).stderr).toContain('It was renamed to')
-    expect(readdirSync(state).filter((name) => /damaged-.*\d$/.test(name))).toHaveLength(1)
-  })
+it('commands with --local list puts a damaged journal aside', async () => {
+  expect(await run(['list'])).toMatchObject({ code: 0 })
+  writeFileSync(join(state, 'journal.db'), 'not a database at all')
+  expect((await run(['list'])).stderr).toContain('It was renamed to')
+  expect(readdirSync(state).filter((name) => /damaged-.*\d$/.test(name))).toHaveLength(1)
+})
 
-  it('config path prints an absolute path', async () => {
-    const { stdout } = await run(['config', 'path'])
-    expect(stdout).toBe(`${join(root, 'config', 'config.json')}\n`)
-  })
+it('commands with --local config path prints an absolute path', async () => {
+  const { stdout } = await run(['config', 'path'])
+  expect(stdout).toBe(`${join(root, 'config', 'config.json')}\n`)
+})
 
-  it('run downloads to an absolute path with spaces and é', async () => {
-    const path = join(folder, 'made', 'é fox.png')
-    expect(await run([...LOCAL_FOX, path])).toMatchObject({ code: 0, stdout: `${path}\n` })
-    expect(pictures()).toEqual(['made/é fox.png'])
-  })
+it('commands with --local run downloads to an absolute path with spaces and é', async () => {
+  const path = join(folder, 'made', 'é fox.png')
+  expect(await run([...LOCAL_FOX, path])).toMatchObject({ code: 0, stdout: `${path}\n` })
+  expect(pictures()).toEqual(['made/é fox.png'])
+})
 
-  it('run refuses an existing file', async () => {
-    const { code, stderr } = await run([...LOCAL_FOX, 'made/é fox.png'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')])
-  })
+it('commands with --local run refuses an existing file', async () => {
+  const { code, stderr } = await run([...LOCAL_FOX, 'made/é fox.png'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')])
+})
 
-  it.runIf(ignoresCase)('run refuses an existing file in other letter case', async () => {
-    const { code, stderr } = await run([...LOCAL_FOX, 'MADE/É FOX.PNG'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')])
-  })
+it.runIf(ignoresCase)('commands with --local run refuses an existing file in other letter case', async () => {
+  const { code, stderr } = await run([...LOCAL_FOX, 'MADE/É FOX.PNG'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')])
+})
 
-  it.runIf(isWindows).each(['q?.png', 'aux.png', 'out./{id}.png'])(
-    'run refuses the name %s before anything is sent',
-    async (name) => {
-      const { code, stderr } = await run([...LOCAL_FOX, name])
-      expect([code, stderr]).toEqual([2, expect.stringMatching(/Windows.*Nothing was sent/)])
-    },
+it.runIf(isWindows).each(['q?.png', 'aux.png', 'out./{id}.png'])(
+  'commands with --local run refuses the name %s before anything is sent',
+  async (name) => {
+    const { code, stderr } = await run([...LOCAL_FOX, name])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/Windows.*Nothing was sent/)])
+  },
+)
+
+it('commands with --local batch reads a manifest with CRLF', async () => {
+  write('s.yaml', '  - {name: fox, prompt: a fox}', '  - {name: hen, prompt: a hen, output: birds/hen.png}')
+  expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0 })
+  expect(pictures()).toEqual(['birds/hen.png', 'fox.png', 'made/é fox.png'])
+})
+
+it('commands with --local batch swaps the files of two rows', async () => {
+  const read = () => ['fox.png', 'birds/hen.png'].map((name) => readFileSync(join(folder, name)))
+  const [fox, hen] = read()
+  write(
+    's.yaml',
+    '  - {name: fox, prompt: a fox, output: birds/hen.png}',
+    '  - {name: hen, prompt: a hen, output: fox.png}',
   )
+  expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0 })
+  expect(read()).toEqual([hen, fox])
+})
 
-  it('batch reads a manifest with CRLF', async () => {
-    write('s.yaml', '  - {name: fox, prompt: a fox}', '  - {name: hen, prompt: a hen, output: birds/hen.png}')
-    expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0 })
-    expect(pictures()).toEqual(['birds/hen.png', 'fox.png', 'made/é fox.png'])
+it('commands with --local batch moves an output outside its folder', async () => {
+  const target = join(root, 'fox.png')
+  write(
+    's.yaml',
+    `  - {name: fox, prompt: a fox, output: ${JSON.stringify(target)}}`,
+    '  - {name: hen, prompt: a hen, output: fox.png}',
+  )
+  expect(await run(['batch', 's.yaml', '--local', '--allow-outside'])).toMatchObject({
+    code: 0,
+    stdout: `${join('..', 'fox.png')}\n`,
   })
+  expect(pictures()).toEqual(['fox.png', 'made/é fox.png'])
+})
 
-  it('batch swaps the files of two rows', async () => {
-    const read = () => ['fox.png', 'birds/hen.png'].map((name) => readFileSync(join(folder, name)))
-    const [fox, hen] = read()
-    write(
-      's.yaml',
-      '  - {name: fox, prompt: a fox, output: birds/hen.png}',
-      '  - {name: hen, prompt: a hen, output: fox.png}',
-    )
-    expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0 })
-    expect(read()).toEqual([hen, fox])
-  })
+it('commands with --local batch finds a foreign file, in other letter case too, and sends nothing', async () => {
+  write('t.yaml', '  - {name: owl, prompt: an owl}')
+  writeFileSync(join(folder, ignoresCase ? 'OWL.PNG' : 'owl.png'), 'foreign')
+  const { code, stderr } = await run(['batch', 't.yaml', '--local'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('not created by this batch')])
+})
 
-  it('batch moves an output outside its folder', async () => {
-    const target = join(root, 'fox.png')
-    write(
-      's.yaml',
-      `  - {name: fox, prompt: a fox, output: ${JSON.stringify(target)}}`,
-      '  - {name: hen, prompt: a hen, output: fox.png}',
-    )
-    expect(await run(['batch', 's.yaml', '--local', '--allow-outside'])).toMatchObject({
-      code: 0,
-      stdout: `${join('..', 'fox.png')}\n`,
-    })
-    expect(pictures()).toEqual(['fox.png', 'made/é fox.png'])
+it.runIf(isWindows)('commands with --local run refuses a command as engine without a shell', async () => {
+  const { code, stderr } = await run([...LOCAL_FOX, 'sh.png', '--engine', 'draw.sh'], {
+    PATH: '',
+    Path: '',
   })
+  expect([code, stderr]).toEqual([2, expect.stringContaining('needs the program sh')])
+})
 
-  it('batch finds a foreign file, in other letter case too, and sends nothing', async () => {
-    write('t.yaml', '  - {name: owl, prompt: an owl}')
-    writeFileSync(join(folder, ignoresCase ? 'OWL.PNG' : 'owl.png'), 'foreign')
-    const { code, stderr } = await run(['batch', 't.yaml', '--local'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('not created by this batch')])
-  })
-
-  it.runIf(isWindows)('run refuses a command as engine without a shell', async () => {
-    const { code, stderr } = await run([...LOCAL_FOX, 'sh.png', '--engine', 'draw.sh'], {
-      PATH: '',
-      Path: '',
-    })
-    expect([code, stderr]).toEqual([2, expect.stringContaining('needs the program sh')])
-  })
-
-  it('gallery writes a page with relative paths', async () => {
-    expect(await run(['gallery', '-o', 'gallery.html'])).toMatchObject({ code: 0 })
-    expect(readFileSync(join(folder, 'gallery.html'), 'utf8')).toContain('made/%C3%A9%20fox.png')
-  })
+it('commands with --local gallery writes a page with relative paths', async () => {
+  expect(await run(['gallery', '-o', 'gallery.html'])).toMatchObject({ code: 0 })
+  expect(readFileSync(join(folder, 'gallery.html'), 'utf8')).toContain('made/%C3%A9%20fox.png')
 })
 
 describe('commands against serve', () => {

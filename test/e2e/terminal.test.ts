@@ -181,40 +181,36 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
 })
 
 /** In process: a spinner would fail on these streams, or write escapes to them. */
-describe('a terminal without a spinner', () => {
-  it.each<[string, readonly string[], Environment, number, RegExp]>([
-    ['--quiet', ['--quiet'], {}, 80, /^$/],
-    ['--json', ['--json'], {}, 80, /^$/],
-    ['CI', [], { CI: 'true' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
-    ['TERM=dumb', [], { TERM: 'dumb' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+Done in [^\r]+\n$/],
-    ['0 columns', [], {}, 0, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
-  ])('%s', async (_, words, env, columns, says) => {
-    const service = await createCliService()
-    const tty = { stderr: true }
-    const { code, stderr } = await service.run(['run', 'image', 'fox', ...words], {
-      tty,
-      columns,
-      env: env as Record<string, string>,
-    })
-    expect(code).toBe(0)
-    expect(stderr).not.toContain('\u001b')
-    expect(stderr).toMatch(says)
+it.each<[string, readonly string[], Environment, number, RegExp]>([
+  ['--quiet', ['--quiet'], {}, 80, /^$/],
+  ['--json', ['--json'], {}, 80, /^$/],
+  ['CI', [], { CI: 'true' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
+  ['TERM=dumb', [], { TERM: 'dumb' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+Done in [^\r]+\n$/],
+  ['0 columns', [], {}, 0, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
+])('a terminal without a spinner %s', async (_, words, env, columns, says) => {
+  const service = await createCliService()
+  const tty = { stderr: true }
+  const { code, stderr } = await service.run(['run', 'image', 'fox', ...words], {
+    tty,
+    columns,
+    env: env as Record<string, string>,
   })
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('\u001b')
+  expect(stderr).toMatch(says)
 })
 
-describe('colour', () => {
-  it.each<[Environment, boolean, boolean, boolean]>([
-    [{}, true, true, true],
-    [{}, false, true, false],
-    [{}, true, false, false],
-    [{ TERM: 'dumb' }, true, true, false],
-    [{ NO_COLOR: '1' }, true, true, false],
-    [{ FORCE_COLOR: '1' }, false, true, true],
-    [{ FORCE_COLOR: '0' }, true, true, false],
-    [{ FORCE_COLOR: 'false' }, true, true, false],
-    [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true, false],
-  ])('follows the environment %j, a terminal: %s, and colour allowed: %s', (env, isTTY, color, has) => {
-    const { level } = createStyle({ isTTY } as never, env, { color })
-    expect(level > 0).toBe(has)
-  })
+it.each<[Environment, boolean, boolean, boolean]>([
+  [{}, true, true, true],
+  [{}, false, true, false],
+  [{}, true, false, false],
+  [{ TERM: 'dumb' }, true, true, false],
+  [{ NO_COLOR: '1' }, true, true, false],
+  [{ FORCE_COLOR: '1' }, false, true, true],
+  [{ FORCE_COLOR: '0' }, true, true, false],
+  [{ FORCE_COLOR: 'false' }, true, true, false],
+  [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true, false],
+])('colour follows the environment %j, a terminal: %s, and colour allowed: %s', (env, isTTY, color, has) => {
+  const { level } = createStyle({ isTTY } as never, env, { color })
+  expect(level > 0).toBe(has)
 })

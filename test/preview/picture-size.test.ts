@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { pictureSizeOf } from '../../src/preview/files.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 const create = () => sharp({ create: { width: 40, height: 30, channels: 3, background: 'teal' } })
 
@@ -14,16 +14,14 @@ function sizeOf(bytes: Uint8Array | string) {
   return pictureSizeOf(path)
 }
 
-describe('the size of a picture', () => {
-  it('follows the orientation of a photograph', async () => {
-    const turned = await create().jpeg().withMetadata({ orientation: 6 }).toBuffer()
-    expect(await sizeOf(turned)).toEqual({ width: 30, height: 40 })
-  })
+it('the size of a picture follows the orientation of a photograph', async () => {
+  const turned = await create().jpeg().withMetadata({ orientation: 6 }).toBuffer()
+  expect(await sizeOf(turned)).toEqual({ width: 30, height: 40 })
+})
 
-  it('is undefined for what is not a picture', async () => {
-    expect(await sizeOf('')).toBeUndefined()
-    expect(await sizeOf('<svg width="1" height="1"/>')).toBeUndefined()
-    expect(await sizeOf((await create().png().toBuffer()).subarray(0, 20))).toBeUndefined()
-    expect(await pictureSizeOf('/nosuch/file.png')).toBeUndefined()
-  })
+it('the size of a picture is undefined for what is not a picture', async () => {
+  expect(await sizeOf('')).toBeUndefined()
+  expect(await sizeOf('<svg width="1" height="1"/>')).toBeUndefined()
+  expect(await sizeOf((await create().png().toBuffer()).subarray(0, 20))).toBeUndefined()
+  expect(await pictureSizeOf('/nosuch/file.png')).toBeUndefined()
 })

@@ -9,7 +9,7 @@ import {
   halfBlocks,
   type PictureRequest,
 } from '../../src/preview/terminal-picture.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 import { plainPicture } from './support/pictures.js'
 
 const teal = (width: number, height: number) => plainPicture('#008080', width, height)

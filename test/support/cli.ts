@@ -1,16 +1,21 @@
 /** Runs whole command lines in the test process, with buffers as streams, a manual clock, and separate folders. */
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
 import type { ReplaceableParts } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/main.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
+import { addedModelPath } from '../../src/cli/settings/folders.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
+import type { JournalRun } from '../../src/journal/index.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
+import { writeJson } from '../../src/protocol/json.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
+import { addRow, type PastRun, rowsOf } from './journal.js'
 import { responseOf, type Scripted } from './responses.js'
 import { misfitsOf } from './schemas.js'
 import { createTestService, type TestService } from './service.js'
@@ -135,6 +140,59 @@ export async function runCli(line: CommandLine, options: RunOptions = {}): Promi
   return ran
 }
 
+interface AddedModel {
+  readonly name: string
+  readonly kind?: unknown
+  readonly input?: unknown
+  readonly price?: unknown
+}
+
+export interface HomeOptions extends RunOptions {
+  /** Settings of the default profile, or the text of the config file. */
+  readonly config?: object | string
+  /** The runs that earlier commands created, the oldest first. */
+  readonly journal?: readonly PastRun[]
+  /** Documents, as `rushes models add` keeps them. */
+  readonly models?: readonly AddedModel[]
+  /** What the service answers in turn. By default, a request fails the command. */
+  readonly answers?: readonly Scripted[]
+}
+
+export interface Home {
+  readonly home: string
+  /** Those that were answered. */
+  readonly requests: readonly HttpRequest[]
+  run(line: CommandLine, options?: RunOptions): Promise<Ran>
+  /** Of the journal, the newest first. */
+  rows(): readonly JournalRun[]
+}
+
+/** Creates the home of a user whose environment has the settings of a service. */
+export function createHome(options: HomeOptions = {}): Home {
+  const { config, journal = [], models = [], answers, ...own } = options
+  const { home = temporaryFolder() } = own
+  const service = scripted(...(answers ?? []))
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(path, text, { mode: 0o600 })
+  }
+  const folder = join(home, 'config')
+  if (config !== undefined)
+    write(
+      join(folder, 'config.json'),
+      typeof config === 'string' ? config : JSON.stringify({ profiles: { default: config } }),
+    )
+  for (const run of journal) addRow(home, run)
+  for (const model of models) write(addedModelPath(folder, model.name), writeJson(model))
+  return {
+    home,
+    requests: service.requests,
+    run: (line, more) =>
+      runCli(line, { env: SET, ...(answers && { fetch: service.fetch }), ...own, ...more, home }),
+    rows: () => rowsOf(home),
+  }
+}
+
 /** A loopback address, so that plain http is allowed. No server listens on it. */
 export const LOOPBACK_URL = 'http://127.0.0.1:1'
 
@@ -148,7 +206,9 @@ export interface CliService extends TestService {
   run(line: CommandLine, options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
 }
 
-interface CliServiceOptions extends NonNullable<Parameters<typeof createTestService>[0]> {
+interface CliServiceOptions
+  extends NonNullable<Parameters<typeof createTestService>[0]>,
+    Pick<HomeOptions, 'config' | 'journal'> {
   /** Whether the service has a list of models. The published interface has none. */
   readonly hasList?: boolean
 }
@@ -156,10 +216,12 @@ interface CliServiceOptions extends NonNullable<Parameters<typeof createTestServ
 /** Creates the real service behind `fetch`, with the settings that a command needs to reach it. */
 export async function createCliService({
   hasList = false,
+  config,
+  journal,
   ...serviceOptions
 }: CliServiceOptions = {}): Promise<CliService> {
   const service = await createTestService({ publicUrl: LOOPBACK_URL, ...serviceOptions })
-  const home = temporaryFolder()
+  const { home } = createHome({ ...(config && { config }), ...(journal && { journal }) })
   const requests: HttpRequest[] = []
   const fetch: Fetch = (request) => {
     if (!hasList && asksForList(request)) return noList.fetch(request)

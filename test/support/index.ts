@@ -1,8 +1,9 @@
 /**
- * The five fixtures of the tests, from one place: a folder, a home, a server, a service and the binary. Each ends itself,
- * with the test or the file that made it. README.md has a test with each.
+ * The fixtures of the tests, from one place: a folder, a home, a server, a service and the binary. Each ends itself, with
+ * the test or the file that made it. README.md has a test with each.
  */
 
+export { whenOver } from './after-file.js'
 // The binary, in processes of a place with a home and a folder.
 export {
   BINARY,
@@ -20,16 +21,34 @@ export {
   start,
 } from './binary.js'
 // A home, in which command lines run in this process, with a service or with `scripted` responses.
-export { createCliService, runCli, scripted } from './cli.js'
+export {
+  type CliService,
+  type CommandLine,
+  createCliService,
+  createHome,
+  type Home,
+  type HomeOptions,
+  LOOPBACK_URL,
+  type RunOptions,
+  runCli,
+  SET,
+  scripted,
+  scriptedList,
+  withoutList,
+  wordsOf,
+} from './cli.js'
 export { createManualClock } from './clock.js'
 // A service in this process, and what it renders.
-export { createInstantEngine, ONE_PIXEL_PNG } from './engines.js'
-// A server that is not rushes, on a real port; and faults between rushes and a service.
+export { createCommandedEngine, createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from './engines.js'
+// Faults between rushes and a service.
 export { withFaults } from './faults.js'
-export { rowsOf } from './journal.js'
+export { addRow, fillJournal, finishedState, rowsOf, withJournal } from './journal.js'
+// A server that is not rushes, on a real port.
 export { createModelServer } from './model-servers/http.js'
 export { onePixel, personAt, quickEngines, serveQuickly } from './quick-service.js'
+export { responseOf, type Scripted } from './responses.js'
 export { ask, createTestService, ended } from './service.js'
 // A folder.
 export { temporaryFolder } from './temporary-folder.js'
+export { dataWords, openStoreOf } from './test-database.js'
 export { until } from './until.js'

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { type Intent, type IntentRow, Journal, type JournalRun } from '../../src/journal/index.js'
+import type { DownloadedFile } from '../../src/protocol/media.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 
 /** Opens the journal, runs the function, and closes it. */
@@ -54,19 +55,31 @@ export function stateBytes(home: string): Buffer {
   return Buffer.concat(files.map(({ name }) => readFileSync(join(folder, name))))
 }
 
-/** Adds the row of a run that an earlier command created. */
-export function addRow(
-  home: string,
-  { id, ...intent }: Partial<Intent> & { readonly id: string },
-  more: (journal: Journal) => void = () => {},
-): void {
+/** A run that an earlier command created at the address of `SET`. Without an id, its create has an unknown outcome. */
+export interface PastRun extends Partial<Intent> {
+  readonly id?: string
+  /** Of its outputs, if it has succeeded. */
+  readonly urls?: readonly string[]
+  /** Another end. */
+  readonly state?: Partial<RunState>
+  /** Its outputs on this machine. */
+  readonly files?: readonly (Pick<DownloadedFile, 'path'> & Partial<DownloadedFile>)[]
+}
+
+export function addRow(home: string, { id, urls, state, files, ...more }: PastRun): void {
+  const intent = {
+    ...{ address: 'http://127.0.0.1:1', profile: 'default', kind: 'image', model: 'acme/still-1' },
+    ...{ input: { prompt: 'a fox' }, ...more },
+  }
+  const { address } = intent
+  const unknown = { bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
+  const made = files?.map((file) => ({ ...unknown, ...file }))
   withJournal(home, (journal) => {
-    const place = journal.intend('required', {
-      ...{ address: 'http://127.0.0.1:1', profile: 'default', kind: 'image', model: 'acme/still-1' },
-      ...{ input: { prompt: 'a fox' }, ...intent },
-    })
-    journal.accepted(place as IntentRow, { id })
-    more(journal)
+    const row = journal.intend('required', intent)
+    if (id === undefined) return journal.markUnconfirmed(row, { code: 'submission_unknown', message: 'lost' })
+    journal.accepted(row as IntentRow, { id })
+    if (urls ?? state) journal.status(address, { state: { ...finishedState(id, urls ?? []), ...state } })
+    if (made !== undefined) journal.files(address, id, made)
   })
 }
 

@@ -200,11 +200,11 @@ describe('one run', () => {
 
   test('keeps its row when its files are deleted', async () => {
     const engine = createInstantEngine()
-    const service = await createConsoleService({ rendering: true, engine, retainMs: 3_600_000 })
+    const service = await createConsoleService({ rendering: true, engine, retainMs: 60_000 })
     const browser = await signInByLink(service)
     const id = await createInConsole(browser)
     await ended(service, id)
-    await service.clock.advance(3 * 3_600_000)
+    await service.clock.advance(180_000)
     expect(wordsOf(await browser.get(`/runs/${id}`))).toContain('The files of this run were deleted.')
     expect(wordsOf(await browser.get('/runs'))).toContain('files deleted')
   })

@@ -12,11 +12,11 @@ import { type OpenDatabase, type Row, withDatabase } from '../host/database.js'
 import { isBusy } from '../host/system-error.js'
 import { DATABASE_NAME, type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
+import { type Verification, verifyLedger } from './store/accounts.js'
 import { nameOf } from './store/postgres/connection-errors.js'
 import { type Client, createClient } from './store/postgres/driver.js'
 import { openSchema } from './store/postgres/open-schema.js'
 import { explainDatabaseError, MOVED, openServiceDatabase } from './store/sqlite/index.js'
-import { type Verification, verifyLedger } from './store/verify.js'
 
 interface Migration {
   readonly dataFolder: string

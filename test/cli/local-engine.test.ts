@@ -272,8 +272,8 @@ test.each([
 })
 
 it('a cancel ends when the job of the run at its provider is canceled: the service ends with the command', async () => {
-  const { run, clock, file } = createLines()
-  const server = await createFalServer({ now: clock.now, queued: 1e9 })
+  const { run, file } = createLines()
+  const server = await createFalServer({ queued: 1e9 })
   const engine = { type: 'fal', model: 'acme/draw', url: server.url, key_env: 'FAL_KEY' }
   const document = { name: 'acme/draw', kind: 'image', engine, input: { image_urls: false } }
   writeFileSync(file('models.yaml'), stringify(document))

@@ -46,7 +46,7 @@ const DOCUMENT = {
 async function createPlace() {
   const home = temporaryFolder()
   const clock = createManualClock()
-  const server = await createFalServer({ now: clock.now })
+  const server = await createFalServer()
   const network = createNetwork({ env: {}, clock })
   whenOver(() => network.close())
   const models = join(home, 'models')

@@ -4,15 +4,15 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { placeIn } from '../../../src/service/engines/comfyui/index.js'
-import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
-import { createManualClock } from '../../support/clock.js'
 import { type ComfyOptions, createComfyServer } from '../../support/model-servers/comfyui.js'
 import {
   createEngineOf,
   type EngineDocument,
   jobOf,
+  openEngine,
   readEngineOf,
+  savedFile,
 } from '../../support/model-servers/engine.js'
 import type { ServerFault } from '../../support/model-servers/http.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
@@ -44,24 +44,12 @@ interface OpenOptions extends ComfyOptions {
 
 async function open({ workflow = IMAGE_WORKFLOW, document = {}, env = {}, ...options }: OpenOptions = {}) {
   const server = await createComfyServer(options)
-  const clock = createManualClock()
   const engine = { type: 'comfyui', url: server.url, workflow: fileOf(workflow), ...document.engine }
+  const opened = openEngine({ ...document, engine }, env)
   /** As another process of the service would. */
-  const createEngine = () => createEngineOf({ ...document, engine }, { clock, env })
-  const created = createEngine()
-  const render = (more: Partial<RenderJob> = {}) => {
-    const rendering = created.render(jobOf(more))
-    rendering.catch(() => {})
-    return rendering
-  }
+  const createEngine = () => createEngineOf({ ...document, engine }, { clock: opened.clock, env })
   const graph = () => server.graphs.at(-1) ?? {}
-  return { server, clock, engine: created, createEngine, render, graph }
-}
-
-const referenceOf = (bytes: Uint8Array): string => {
-  const path = join(temporaryFolder(), 'reference')
-  writeFileSync(path, bytes)
-  return path
+  return { server, createEngine, graph, ...opened }
 }
 
 const TWO_REFERENCES = {
@@ -91,7 +79,7 @@ test('each slot gets its value, and everything else stays as it was exported', a
   const { server, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
   const pictures = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
   const input = { prompt: 'a fox', aspect_ratio: '16:9', steps: 30, seed: 7, negative: 'ignored' }
-  await clock.runUntil(render({ input, references: pictures.map(referenceOf) }))
+  await clock.runUntil(render({ input, references: pictures.map(savedFile) }))
   const names = pictures.map((bytes) => `rushes/${createHash('sha256').update(bytes).digest('hex')}.png`)
   expect(graph()).toEqual({
     ...TWO_REFERENCES,
@@ -111,9 +99,9 @@ test('overwrites no file of the server, and uploads a reference once', async () 
   const [one, other] = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
   const [first, second] = [one, other].map((bytes) => createHash('sha256').update(bytes).digest('hex'))
   server.uploads.set(`rushes/${first}.png`, other)
-  await clock.runUntil(render({ references: [one, other].map(referenceOf) }))
+  await clock.runUntil(render({ references: [one, other].map(savedFile) }))
   await clock.runUntil(
-    render({ run: { id: 'run_8', model: 'm' }, references: [other, other].map(referenceOf) }),
+    render({ run: { id: 'run_8', model: 'm' }, references: [other, other].map(savedFile) }),
   )
   expect([...server.uploads.keys()]).toEqual([
     `rushes/${first}.png`,
@@ -133,7 +121,7 @@ test('uploads other media, and writes their names into their slots', async () =>
     },
   })
   const mask = pngOf(8, 8, 'mask')
-  const media = { mask: [referenceOf(mask)] }
+  const media = { mask: [savedFile(mask)] }
   await clock.runUntil(render({ input: { prompt: 'a fox', mask: 'sha256:x' }, media }))
   const sha256 = createHash('sha256').update(mask).digest('hex')
   expect(graph()[12]?.inputs).toEqual({ image: `rushes/${sha256}.png` })
@@ -162,7 +150,7 @@ test.each<[workflow: object, document: Partial<EngineDocument>, count: number, e
   'never draws the picture of the export in place of a reference',
   async (workflow, document, count, expected) => {
     const { server, clock, render } = await open({ workflow, document })
-    const references = Array.from({ length: count }, () => referenceOf(pngOf(8, 8, 'one')))
+    const references = Array.from({ length: count }, () => savedFile(pngOf(8, 8, 'one')))
     await expect(clock.runUntil(render({ references }))).rejects.toThrow(expected)
     expect(server.count('POST')).toBe(0)
   },

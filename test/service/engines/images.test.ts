@@ -1,19 +1,16 @@
 /** The engine `images` against servers that speak each dialect, as read in the sources of the programs. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { resultOf, testEngine } from '../../contract/engine.js'
-import { createManualClock } from '../../support/clock.js'
 import {
-  createEngineOf,
   type EngineDocument,
   jobOf,
+  openEngine,
   readEngineOf,
+  savedFile,
 } from '../../support/model-servers/engine.js'
 import type { ModelServer, ServerAnswer } from '../../support/model-servers/http.js'
 import { createImagesServer, type ImagesDialect } from '../../support/model-servers/images.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 testEngine({
@@ -39,25 +36,19 @@ const NEGATIVE = {
 
 async function open(dialect: ImagesDialect, { engine, input }: Partial<EngineDocument> = {}) {
   const server = await createImagesServer(dialect)
-  const clock = createManualClock()
-  const created = createEngineOf(
-    { engine: { type: 'images', url: `${server.url}/v1`, ...engine }, ...(input && { input }) },
-    { clock, env: { OMNI_KEY: 'omni-secret-key' } },
-  )
+  const settings = { type: 'images', url: `${server.url}/v1`, ...engine }
+  const env = { OMNI_KEY: 'omni-secret-key' }
+  const opened = openEngine({ engine: settings, ...(input && { input }) }, env)
   /** Renders one run, and returns its picture. */
   async function render(input: object = {}, references: readonly string[] = []): Promise<Buffer> {
     const job = jobOf({ references })
-    await clock.runUntil(created.render({ ...job, input: { ...job.input, ...input } }))
+    await opened.clock.runUntil(opened.render({ ...job, input: { ...job.input, ...input } }))
     return resultOf(job.folder)
   }
-  return { server, engine: created, clock, render }
+  return { server, ...opened, render }
 }
 
-function referenceOf(subject: string): string {
-  const path = join(temporaryFolder(), 'reference')
-  writeFileSync(path, pngOf(8, 8, subject))
-  return path
-}
+const referenceOf = (subject: string): string => savedFile(pngOf(8, 8, subject))
 
 const drawings = ({ requests }: ModelServer) => requests.filter(({ method }) => method === 'POST')
 
@@ -338,8 +329,7 @@ test.each<[name: string, document: Partial<EngineDocument>, problems: readonly s
 })
 
 test('a reference that stable-diffusion.cpp may skip fails the run, and other servers get it', async () => {
-  const path = join(temporaryFolder(), 'reference')
-  writeFileSync(path, Buffer.from('RIFF\x1a\0\0\0WEBPVP8 ', 'latin1'))
+  const path = savedFile(Buffer.from('RIFF\x1a\0\0\0WEBPVP8 ', 'latin1'))
   const { render, server } = await open('sdcpp')
   await expect(render({}, [path])).rejects.toThrow('Reference image 1 is image/webp')
   expect(drawings(server)).toEqual([])

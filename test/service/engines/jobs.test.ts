@@ -17,7 +17,7 @@ import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock } from '../../support/clock.js'
 import { jobOf } from '../../support/model-servers/engine.js'
-import type { ServerFault } from '../../support/model-servers/http.js'
+import { createGate, type ServerFault } from '../../support/model-servers/http.js'
 import {
   createProvider,
   createProviderServer,
@@ -53,8 +53,16 @@ async function open({ hasCost = true, ...options }: OpenOptions = {}) {
     rendering.catch(() => {})
     return rendering
   }
+  /** Renders until the job was polled twice. */
+  const polled = async (more: Partial<RenderJob> = {}) => {
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal, ...more })
+    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    return { stop, rendering }
+  }
+  const cancel = (job = stored.at(-1)) => engine.cancel({ id: 'run_7', model: 'm', stored: job })
   const creates = () => server.count('POST')
-  return { server, clock, upstream, engine, stored, render, creates }
+  return { server, clock, upstream, engine, stored, render, polled, cancel, creates }
 }
 
 test('the intent is stored before the create, and the job before its first poll', async () => {
@@ -133,10 +141,7 @@ describe('a create that was certainly refused', () => {
 describe('another worker', () => {
   test('follows a stored job, and starts none', async () => {
     const { server, clock, stored, render, creates } = await open()
-    let answer = () => {}
-    const after = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const { after, open: answer } = createGate()
     server.fault('GET /requests/', { after })
     const stop = new AbortController()
     const first = render({ signal: stop.signal })
@@ -158,10 +163,7 @@ describe('another worker', () => {
 
   test('gets the id that arrives after the stop', async () => {
     const { server, clock, stored, render } = await open()
-    let answer = () => {}
-    const after = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const { after, open: answer } = createGate()
     server.fault('POST', { after })
     const stop = new AbortController()
     const first = render({ signal: stop.signal })
@@ -196,6 +198,7 @@ describe('a job', () => {
     server.fault('GET /requests/', { status: 404, body: { status: 'NOT_FOUND' } }, times)
     await expect(clock.runUntil(render())).rejects.toThrow(message)
     expect([creates(), server.canceled]).toEqual([1, []])
+    expect(server.count('GET /requests/')).toBeGreaterThanOrEqual(4)
   })
 
   test('reports its place among 12,000', async () => {
@@ -268,14 +271,14 @@ describe('a job', () => {
   })
 
   test('whose model has another server now gets no request, and its outcome is unknown', async () => {
-    const { server, clock, engine, render } = await open()
+    const { server, clock, cancel, render } = await open()
     for (const change of [{ type: 'fal' }, { origin: 'https://other.example.com' }]) {
       const place = { type: 'provider', origin: server.url, costs: true, ...change }
       const stored = { handle: { id: 'job_1', place } }
       await expect(clock.runUntil(render({ stored }))).rejects.toBeInstanceOf(OutcomeUnknown)
-      expect(await engine.cancel({ id: 'run_7', model: 'm', stored })).toBe('not canceled')
+      expect(await cancel(stored)).toBe('not canceled')
       const intent = { id: 'i', sentAtMs: 1, endpoint: 'model', place }
-      expect(await engine.cancel({ id: 'run_7', model: 'm', stored: { intent } })).toBe('not canceled')
+      expect(await cancel({ intent })).toBe('not canceled')
     }
     expect(server.requests).toEqual([])
   })
@@ -329,10 +332,8 @@ describe('a job', () => {
 /** A run whose time limit passes while its job is rendered. */
 async function openAtLimit() {
   const opened = await open({ polls: 50 })
-  const { server, clock, render } = opened
-  const stop = new AbortController()
-  const rendering = render({ signal: stop.signal })
-  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  const { clock, polled } = opened
+  const { stop, rendering } = await polled()
   const pass = () => stop.abort(new Error('The engine took longer than 5 minutes.'))
   const isUnknown = () =>
     expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
@@ -393,14 +394,12 @@ test('a worker that was suspended before the create, and lost the run meanwhile,
 })
 
 test('a worker that has lost the run leaves its job to the other one, also when its time limit passes', async () => {
-  const { server, clock, render } = await open({ polls: 50 })
-  const stop = new AbortController()
+  const { server, clock, polled } = await open({ polls: 50 })
   let isLost = false
   const save = async () => {
     if (isLost) throw new JobDetached('Another worker has taken the run over.')
   }
-  const rendering = render({ signal: stop.signal, save })
-  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  const { stop, rendering } = await polled({ save })
   isLost = true
   stop.abort(new Error('The engine took longer than 5 minutes.'))
   await expect(clock.runUntil(rendering)).rejects.toThrow('longer than 5 minutes')
@@ -410,14 +409,11 @@ test('a worker that has lost the run leaves its job to the other one, also when 
 describe('a canceled run', () => {
   async function canceled(reason: Error, options: OpenOptions = {}) {
     const opened = await open({ polls: 50, ...options })
-    const { server, clock, engine, stored, render } = opened
-    const stop = new AbortController()
-    const rendering = render({ signal: stop.signal })
-    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    const { clock, polled, cancel } = opened
+    const { stop, rendering } = await polled()
     stop.abort(reason)
     await expect(clock.runUntil(rendering)).rejects.toBe(reason)
-    const charge = await engine.cancel({ id: 'run_7', model: 'acme/model', stored: stored.at(-1) })
-    return { ...opened, charge }
+    return { ...opened, charge: await cancel() }
   }
 
   test('cancels its job by its own id, once', async () => {
@@ -426,19 +422,18 @@ describe('a canceled run', () => {
   })
 
   test('keeps its job once the result is there', async () => {
-    const { server, clock, engine, stored, render } = await open()
+    const { server, clock, cancel, render } = await open()
     server.fault('GET /files/', 'hang')
     const stop = new AbortController()
     const rendering = render({ signal: stop.signal })
     await clock.runUntil(until('the download', () => server.count('GET /files/') === 1))
     stop.abort(new RunCanceled())
     await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    const charge = await engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) })
-    expect([server.canceled, charge]).toEqual([[], 'succeeded'])
+    expect([await cancel(), server.canceled]).toEqual(['succeeded', []])
   })
 
   test('is not canceled while the id of its job has not arrived', async () => {
-    const { server, clock, engine, stored, render } = await open()
+    const { server, clock, cancel, render } = await open()
     server.fault('POST', 'hang')
     const stop = new AbortController()
     const rendering = render({ signal: stop.signal })
@@ -446,13 +441,13 @@ describe('a canceled run', () => {
     stop.abort(new RunCanceled())
     await clock.advance(2_500)
     await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    expect(await engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) })).toBe('not canceled')
+    expect(await cancel()).toBe('not canceled')
   })
 
   test('whose answer was lost cancels nothing', async () => {
-    const { server, clock, engine } = await open()
-    const stored = { intent: { id: 'i', sentAtMs: clock.now(), endpoint: 'model' } }
-    expect(await clock.runUntil(engine.cancel({ id: 'run_7', model: 'm', stored }))).toBe('not canceled')
+    const { server, clock, cancel } = await open()
+    const intent = { id: 'i', sentAtMs: clock.now(), endpoint: 'model' }
+    expect(await clock.runUntil(cancel({ intent }))).toBe('not canceled')
     expect(server.canceled).toEqual([])
   })
 
@@ -461,47 +456,38 @@ describe('a canceled run', () => {
   })
 
   test('cancels its stored job after the worker has died', async () => {
-    const { server, clock, engine, stored, render } = await open({ polls: 50 })
-    void render()
-    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
-    expect(await engine.cancel({ id: 'run_8', model: 'm', stored: stored.at(-1) })).toBe('unknown')
-    expect(server.canceled).toEqual(['job_1'])
+    const { server, polled, cancel } = await open({ polls: 50 })
+    await polled()
+    expect([await cancel(), server.canceled]).toEqual(['unknown', ['job_1']])
   })
 
   test('was not charged when nothing was sent for it', async () => {
-    const { engine } = await open()
-    expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBe('not charged')
-    expect(await engine.cancel({ id: 'run_9', model: 'm', stored: {} })).toBe('not charged')
+    const { cancel } = await open()
+    expect([await cancel(), await cancel({})]).toEqual(['not charged', 'not charged'])
   })
 
   test('was not charged when its server refuses it after the cancel', async () => {
-    const { server, clock, engine, stored, render } = await open()
-    let answer = () => {}
-    const after = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const { server, clock, cancel, render } = await open()
+    const { after, open: answer } = createGate()
     server.fault('POST', { after, answer: { status: 422, body: { detail: 'no' } } })
     const stop = new AbortController()
     const rendering = render({ signal: stop.signal })
     await until('the request arrives', () => server.count('POST') === 1)
     stop.abort(new RunCanceled())
-    const charge = () => engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) })
-    expect(await charge()).toBe('not canceled')
+    expect(await cancel()).toBe('not canceled')
     answer()
     await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    expect(await charge()).toBe('not charged')
+    expect(await cancel()).toBe('not charged')
   })
 
   test('whose server does not confirm the cancel may continue', async () => {
-    const { server, engine, stored, clock, render } = await open({ polls: 50 })
-    void render()
-    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
-    const run = { id: 'run_7', model: 'm', stored: stored.at(-1) }
+    const { server, polled, cancel } = await open({ polls: 50 })
+    await polled()
     for (const fault of [{ status: 502 }, 'reset'] as const) {
       server.fault('PUT', fault)
-      expect(await engine.cancel(run)).toBe('not canceled')
+      expect(await cancel()).toBe('not canceled')
     }
-    expect([await engine.cancel(run), server.canceled]).toEqual(['unknown', ['job_1']])
+    expect([await cancel(), server.canceled]).toEqual(['unknown', ['job_1']])
   })
 })
 

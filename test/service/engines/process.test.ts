@@ -13,6 +13,8 @@ import { crashLimitFor } from '../../../src/service/worker/attempt.js'
 import { createErrorLog, type Log } from '../../../src/service/worker/log.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
+import { createGate } from '../../support/model-servers/http.js'
+import { processExists } from '../../support/process-exists.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 let script: string
@@ -37,22 +39,6 @@ const job = (prompt: string, more: Partial<RenderJob> = {}): RenderJob => ({
 
 const made = (of: RenderJob) => readFileSync(join(of.folder, 'file'), 'utf8')
 
-function createGate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { opened, open: () => open() }
-}
-
-const exists = (pid: number) => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
 test('each job has a process of its own, which ends with it', async () => {
   const engine = createEngine()
   const jobs = [job('pid'), job('pid')] as const
@@ -60,7 +46,7 @@ test('each job has a process of its own, which ends with it', async () => {
     jobs.map(() => [{ name: 'file', contentType: 'text/plain' }]),
   )
   expect(made(jobs[0])).not.toBe(made(jobs[1]))
-  for (const each of jobs) expect(exists(Number(made(each)))).toBe(false)
+  for (const each of jobs) expect(processExists(Number(made(each)))).toBe(false)
 })
 
 test('the renderer gets no keys', async () => {
@@ -122,7 +108,7 @@ test('a process that takes too much memory is ended', async () => {
   await expect(ended).rejects.toBeInstanceOf(TooMuchMemory)
   await expect(ended).rejects.not.toBeInstanceOf(RendererCrashed)
   await expect(ended).rejects.toThrow('The renderer needed more than 480 MiB of memory.')
-  expect(exists(Number(made(greedy)))).toBe(false)
+  expect(processExists(Number(made(greedy)))).toBe(false)
 })
 
 test('a script that is not there is a death with a reason', async () => {
@@ -139,11 +125,11 @@ test('an aborted job rejects with the reason, and its process is gone', async ()
   const begun = createGate()
   const hanging = job('hang', { signal: stop.signal, onProgress: () => begun.open() })
   const rendering = expect(engine.render(hanging)).rejects.toThrow('no longer wanted')
-  await begun.opened
+  await begun.after
   const pid = Number(made(hanging))
   stop.abort(new Error('no longer wanted'))
   await rendering
-  expect(exists(pid)).toBe(false)
+  expect(processExists(pid)).toBe(false)
 })
 
 test('a process that will not end is ended by force', async () => {
@@ -153,10 +139,10 @@ test('a process that will not end is ended by force', async () => {
   const begun = createGate()
   const stubborn = job('stubborn', { signal: stop.signal, onProgress: () => begun.open() })
   const rendering = expect(engine.render(stubborn)).rejects.toThrow('enough')
-  await begun.opened
+  await begun.after
   stop.abort(new Error('enough'))
   await clock.advance(999)
-  expect(exists(Number(made(stubborn)))).toBe(true)
+  expect(processExists(Number(made(stubborn)))).toBe(true)
   await clock.advance(1)
   await rendering
 })
@@ -166,9 +152,9 @@ test('every process is ended when the engine closes', async () => {
   const begun = createGate()
   const hanging = job('hang', { onProgress: () => begun.open() })
   const rendering = expect(engine.render(hanging)).rejects.toBeInstanceOf(RendererClosed)
-  await begun.opened
+  await begun.after
   await engine.close()
   await rendering
-  expect(exists(Number(made(hanging)))).toBe(false)
+  expect(processExists(Number(made(hanging)))).toBe(false)
   await expect(engine.render(job('pid'))).rejects.toBeInstanceOf(RendererClosed)
 })

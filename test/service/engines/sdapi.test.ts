@@ -1,8 +1,7 @@
 /** The engine `sdapi` against servers that speak AUTOMATIC1111's interface. */
 import { expect, test } from 'vitest'
 import { resultOf, testEngine } from '../../contract/engine.js'
-import { createManualClock } from '../../support/clock.js'
-import { createEngineOf, jobOf } from '../../support/model-servers/engine.js'
+import { jobOf, openEngine } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
 import { sizeOfPng } from '../../support/model-servers/pictures.js'
 
@@ -15,6 +14,8 @@ testEngine({
   createsWithReferences: 'POST /sdapi/v1/img2img',
   hasKey: true,
 })
+
+const ENV = { FORGE_KEY: 'me:secret-password' }
 
 const document = (url: string) => ({
   engine: {
@@ -30,8 +31,7 @@ const document = (url: string) => ({
 
 test('sends size, parameters, checkpoint and a user name with its password', async () => {
   const server = await createImagesServer('forge')
-  const clock = createManualClock()
-  const engine = createEngineOf(document(server.url), { clock, env: { FORGE_KEY: 'me:secret-password' } })
+  const { clock, engine } = openEngine(document(server.url), ENV)
   const job = jobOf({ input: { prompt: 'a fox', aspect_ratio: '16:9', quality: 'high', steps: 20, clip: 2 } })
   await clock.runUntil(engine.render(job))
   expect(sizeOfPng(resultOf(job.folder))).toBe('1920x1088')
@@ -55,8 +55,7 @@ test.each([
   `me:secret-password and ${Buffer.from('me:secret-password').toString('base64')}`,
 ])('an error never contains the password: %s', async (detail) => {
   const server = await createImagesServer('forge')
-  const clock = createManualClock()
-  const engine = createEngineOf(document(server.url), { clock, env: { FORGE_KEY: 'me:secret-password' } })
+  const { clock, engine } = openEngine(document(server.url), ENV)
   server.fault('POST /sdapi/v1/txt2img', { status: 401, body: { detail } })
   const error = await clock.runUntil(engine.render(jobOf()).catch((reason: Error) => reason))
   const { message } = error as Error
@@ -66,26 +65,18 @@ test.each([
 
 test('an empty picture with status 200 fails the run', async () => {
   const server = await createImagesServer('kobold')
-  const clock = createManualClock()
-  const engine = createEngineOf({ engine: { type: 'sdapi', url: server.url } }, { clock })
-  await expect(clock.runUntil(engine.render(jobOf()))).rejects.toThrow(
-    "The model's server answered without a result.",
-  )
+  const { clock, render } = openEngine({ engine: { type: 'sdapi', url: server.url } })
+  await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered without a result.")
 })
 
 test('a text at which stable-diffusion.cpp would end fails its run alone', async () => {
   const server = await createImagesServer('sdcpp')
-  const clock = createManualClock()
-  const engine = createEngineOf(
-    {
-      engine: { type: 'sdapi', url: server.url, send: { negative: 'negative_prompt' } },
-      input: { negative: { type: 'string' } },
-    },
-    { clock },
-  )
-  const long = jobOf({ input: { prompt: 'a fox', negative: 'x'.repeat(40_000) } })
-  await expect(engine.render(long)).rejects.toThrow(
+  const { clock, render } = openEngine({
+    engine: { type: 'sdapi', url: server.url, send: { negative: 'negative_prompt' } },
+    input: { negative: { type: 'string' } },
+  })
+  await expect(render({ input: { prompt: 'a fox', negative: 'x'.repeat(40_000) } })).rejects.toThrow(
     "The texts of this run have 40005 bytes together; the model's server takes at most 8000. Shorten the prompt.",
   )
-  expect(await clock.runUntil(engine.render(jobOf()))).toHaveLength(1)
+  expect(await clock.runUntil(render())).toHaveLength(1)
 })

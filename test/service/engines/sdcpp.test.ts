@@ -1,40 +1,31 @@
 /** The engine `sdcpp` against the own interface of stable-diffusion.cpp's server, as read in its source. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type RenderJob, RunCanceled } from '../../../src/service/engines/engine.js'
 import { resultOf } from '../../contract/engine.js'
-import { createManualClock } from '../../support/clock.js'
 import {
-  createEngineOf,
   type EngineDocument,
   jobOf,
+  openEngine,
   readEngineOf,
+  savedFile,
 } from '../../support/model-servers/engine.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
 import { createSdcppServer, type SdcppOptions } from '../../support/model-servers/sdcpp.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 async function open(document: Partial<EngineDocument> = {}, options: SdcppOptions = {}) {
   const server = await createSdcppServer(options)
-  const clock = createManualClock()
   const settings = { type: 'sdcpp', url: server.url, ...document.engine }
-  const engine = createEngineOf({ ...document, engine: settings }, { clock })
+  const { render: renderJob, ...opened } = openEngine({ ...document, engine: settings })
   const render = (more: Partial<RenderJob> = {}) => {
     const job = jobOf(more)
-    const rendering = engine.render(job)
-    rendering.catch(() => {})
-    return { job, rendering }
+    return { job, rendering: renderJob(job) }
   }
-  return { server, clock, engine, render }
+  return { server, render, ...opened }
 }
 
-const picture = (name: string): string => {
-  const path = join(temporaryFolder(), name)
-  writeFileSync(path, pngOf(8, 8, name))
-  return path
-}
+const picture = (name: string): string => savedFile(pngOf(8, 8, name))
 const base64Of = (path: string): string => readFileSync(path).toString('base64')
 
 test('sends typed parameters, and fetches the picture of the job', async () => {

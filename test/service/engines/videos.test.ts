@@ -1,16 +1,16 @@
 /** The engine `videos` against servers that speak each dialect, as read in the sources of the programs. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
-import { createManualClock } from '../../support/clock.js'
 import {
-  createEngineOf,
   type EngineDocument,
-  jobOf,
+  openEngine,
   readEngineOf,
+  savedFile,
 } from '../../support/model-servers/engine.js'
+import { createGate } from '../../support/model-servers/http.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
 import {
   createVideosServer,
@@ -33,25 +33,18 @@ testEngine({
 
 async function open(document: Partial<EngineDocument> = {}, options: VideosOptions = {}) {
   const server = await createVideosServer(options)
-  const clock = createManualClock()
-  const engine = createEngineOf(
-    { kind: 'video', ...document, engine: { type: 'videos', url: `${server.url}/v1`, ...document.engine } },
-    { clock },
-  )
-  const render = (input: object = {}, more: Partial<RenderJob> = {}) => {
-    const job = jobOf({ kind: 'video', ...more })
-    const rendering = engine.render({ ...job, input: { ...job.input, duration: '5', ...input } })
-    rendering.catch(() => {})
-    return rendering
-  }
-  return { server, clock, engine, render }
+  const settings = { type: 'videos', url: `${server.url}/v1`, ...document.engine }
+  const { render: renderJob, ...opened } = openEngine({ kind: 'video', ...document, engine: settings })
+  const render = (input: object = {}, more: Partial<RenderJob> = {}) =>
+    renderJob({
+      kind: 'video',
+      input: { prompt: 'a fox', aspect_ratio: '1:1', duration: '5', ...input },
+      ...more,
+    })
+  return { server, render, ...opened }
 }
 
-const reference = (): string => {
-  const path = join(temporaryFolder(), 'reference')
-  writeFileSync(path, pngOf(8, 8, 'first'))
-  return path
-}
+const reference = (): string => savedFile(pngOf(8, 8, 'first'))
 
 test.each<VideosDialect>(['openai', 'omni', 'sglang'])(
   '%s: fetches the film, and reports progress',
@@ -200,10 +193,7 @@ describe('a job', () => {
 
 test('a run that is cancelled while its job is created removes the job when its id arrives in time', async () => {
   const { server, clock, render } = await open({}, { isQuick: false })
-  let answer = () => {}
-  const after = new Promise<void>((resolve) => {
-    answer = resolve
-  })
+  const { after, open: answer } = createGate()
   server.fault('POST /v1/videos', { after })
   const stop = new AbortController()
   const rendering = render({}, { signal: stop.signal })

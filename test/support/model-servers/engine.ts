@@ -1,5 +1,5 @@
 /** Engines as the service makes them from the map `engine` of a document, and jobs for them. */
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../src/host/clock.js'
 import { createNetwork } from '../../../src/host/undici.js'
@@ -9,6 +9,7 @@ import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { withEngine } from '../../../src/service/models/model-with-engine.js'
 import { whenOver } from '../after-file.js'
+import { createManualClock } from '../clock.js'
 import { temporaryFolder } from '../temporary-folder.js'
 
 export interface EngineDocument {
@@ -60,3 +61,22 @@ export const jobOf = (more: Partial<RenderJob> = {}): RenderJob => ({
   signal: new AbortController().signal,
   ...more,
 })
+
+/** An engine with a clock of its own. A test may look at the failure of a render later. */
+export function openEngine(document: EngineDocument, env: Readonly<Record<string, string>> = {}) {
+  const clock = createManualClock()
+  const engine = createEngineOf(document, { clock, env })
+  const render = (more: Partial<RenderJob> = {}) => {
+    const rendering = engine.render(jobOf(more))
+    rendering.catch(() => {})
+    return rendering
+  }
+  return { clock, engine, render }
+}
+
+/** A file as the service saves a reference. */
+export function savedFile(bytes: Uint8Array): string {
+  const path = join(temporaryFolder(), 'reference')
+  writeFileSync(path, bytes)
+  return path
+}

@@ -1,4 +1,4 @@
-/** The queue of fal, its list of requests, and at another address its storage, as docs/engines.md describes them. */
+/** The queue of fal, and at another address its storage, as docs/engines.md describes them. */
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 
@@ -9,7 +9,6 @@ export interface FalJob {
   readonly id: string
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
-  readonly sentAtMs: number
   /** Jobs before it. */
   position: number
   polls: number
@@ -17,7 +16,6 @@ export interface FalJob {
 
 export interface FalOptions {
   readonly key?: string
-  now(): number
   /** Jobs before a new one: 6,000 fewer at each poll. */
   readonly queued?: number
   /** Fields of the status `COMPLETED`, such as an `error`. */
@@ -37,11 +35,10 @@ export interface FalServer extends ModelServer {
 
 export async function createFalServer({
   key = SECRET,
-  now,
   queued = 0,
   completed = {},
   result = (_, url) => ({ body: { images: [{ url, content_type: 'image/png' }], seed: 7 } }),
-}: FalOptions): Promise<FalServer> {
+}: FalOptions = {}): Promise<FalServer> {
   const jobs: FalJob[] = []
   const canceled: string[] = []
   const uploads = new Map<string, Buffer>()
@@ -51,7 +48,6 @@ export async function createFalServer({
       id: `fal_${jobs.length + 1}`,
       endpoint: path.slice(1),
       input: json(),
-      sentAtMs: now(),
       position: queued,
       polls: 0,
     }
@@ -88,21 +84,12 @@ export async function createFalServer({
   })
 
   function routes(request: ServerRequest): ServerAnswer {
-    const { method, path, query, headers } = request
+    const { method, path, headers } = request
     const base = `http://${headers.host}`
     if (headers.authorization !== `Key ${key}`) return { status: 401, body: { detail: 'No user found' } }
     if (path === '/storage/upload/initiate') {
       const name = `/uploads/${uploads.size + 1}-${request.json().file_name}`
       return { body: { upload_url: `${media.url}${name}`, file_url: `https://v3.fal.media${name}` } }
-    }
-    if (path === '/models/requests/by-endpoint') {
-      const listed = jobs.filter(({ endpoint }) => endpoint === query.get('endpoint_id'))
-      const items = listed.map((job) => ({
-        request_id: job.id,
-        sent_at: new Date(job.sentAtMs).toISOString(),
-        json_input: job.input,
-      }))
-      return { body: { items } }
     }
     const [, id, last] = /\/requests\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? []
     if (method === 'POST' && id === undefined) return create(request, base)

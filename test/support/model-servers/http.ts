@@ -31,6 +31,15 @@ export type LateFault = { readonly after: Promise<unknown>; readonly answer?: Se
 /** `reset`: the connection breaks before the answer. `lose`: only after the server has acted. `hang`: no answer. */
 export type ServerFault = ServerAnswer | BodyFault | LateFault | 'reset' | 'lose' | 'hang'
 
+/** The promise of a `LateFault`, and the function that settles it. */
+export function createGate() {
+  let open = () => {}
+  const after = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { after, open: () => open() }
+}
+
 export interface ModelServer {
   readonly url: string
   /** `POST /prompt` and so on, in order. */

@@ -76,7 +76,7 @@ export async function createOpenRouterServer({
     if (!bodies[Number(id.slice(4)) - 1])
       return { status: 404, body: { error: { message: 'Job not found' } } }
     if (content !== undefined)
-      return query.get('index') === '0'
+      return Number(query.get('index')) < outputs
         ? { body: video, headers: { 'content-type': 'video/mp4' } }
         : { status: 404, body: { error: { message: 'no such output' } } }
     const number = (polls.get(id) ?? 0) + 1

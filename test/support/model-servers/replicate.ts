@@ -89,8 +89,6 @@ export async function createReplicateServer({
       return { status: 201, body: shown(create(model, request.json()), base) }
     if (path === '/predictions' && method === 'POST')
       return { status: 201, body: shown(create('acme/pinned', request.json()), base) }
-    if (path === '/predictions')
-      return { body: { results: predictions.map((each) => shown(each, base)).reverse(), next: null } }
     const [, id, last] = /^\/predictions\/([^/]+)(?:\/(cancel))?$/.exec(path) ?? []
     const prediction = predictions.find((each) => each.id === id)
     if (prediction === undefined) return { status: 404, body: { detail: 'Not found.', status: 404 } }

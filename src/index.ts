@@ -14,7 +14,7 @@
  * This file is the whole public interface; docs/library.md shows how to use it.
  */
 import { type Accepted, ApiClient, type CreateBody, encodeCreate } from './client/index.js'
-import { withoutUrls } from './client/run-errors.js'
+import { withoutUrls } from './runs/follow.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'

@@ -7,9 +7,7 @@
  * A run that exists already begins with `following`.
  */
 
-import { beginFollow, type Follow, follow } from '../client/follow.js'
 import type { ApiClient, CreateOutcome } from '../client/index.js'
-import { endErrorOf } from '../client/run-errors.js'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
@@ -20,6 +18,7 @@ import type { DownloadedFile } from '../protocol/media.js'
 import { isObject } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
 import { printable } from '../protocol/text.js'
+import { beginFollow, endErrorOf, type Follow, follow } from './follow.js'
 
 export interface RunsSession {
   readonly client: ApiClient
@@ -171,6 +170,8 @@ export class Run {
   /** Position among the rows of the command, from 0. */
   readonly index: number
   phase: RunPhase = 'waiting'
+  /** Number of rows that it needs and that are not made yet. */
+  missing: number
   result: Result | undefined
   /** Undefined until the run exists. */
   known: KnownRun | undefined
@@ -206,6 +207,7 @@ export class Run {
   constructor(row: Row, index: number, session: RunsSession, created: Map<string, string | undefined>) {
     this.row = row
     this.index = index
+    this.missing = row.needs?.length ?? 0
     this.#session = session
     this.#created = created
   }
@@ -330,27 +332,22 @@ export class Run {
     const { after, step } = follow(this.#follow as Follow, outcome, { nowMs, load: client.limiter.load() })
     this.#follow = after
     this.trouble = undefined
-    if (step.is === 'running') {
-      if (step.state.status !== this.state?.status) journal?.status(address, { state: step.state })
-      this.state = step.state
-      const { soonestMs: min, latestMs: max } = step.next
-      if (isOnce) this.end({ is: 'running', why: 'not finished' })
-      // A random time in the range, so that clients do not poll in step.
-      else this.#askAgain(nowMs + jittered({ min, max }, random()))
-    } else if (step.is === 'ended') this.#ended(step.state)
-    else if (step.is === 'gave up' || (isOnce && after.failures > MAX_RETRIES_ONCE)) this.#giveUp(step.error)
-    else {
-      this.trouble = step.error
-      if (step.state !== undefined && this.known?.isWithoutUrls) this.#ended(step.state)
-      else {
-        // Recorded at once: the run is paid for, and has ended.
-        if (step.state !== undefined) {
-          this.state = step.state
-          journal?.status(address, { state: step.state, elapsedMs: this.#elapsed() })
-        }
-        this.#askAgain(nowMs + step.againInMs)
-      }
+    if (step.is === 'ended') return this.#ended(step.state)
+    if (step.is === 'gave up') return this.#giveUp(step.error)
+    const { state, error, inMs } = step
+    if (isOnce && after.failures > MAX_RETRIES_ONCE && error !== undefined) return this.#giveUp(error)
+    this.trouble = error
+    if (state !== undefined) {
+      if (state.withoutUrls !== undefined && this.known?.isWithoutUrls) return this.#ended(state)
+      // Also of a run whose URLs are missing: it is paid for, and has ended.
+      if (state.status !== this.state?.status)
+        journal?.status(address, { state, elapsedMs: this.#elapsed() })
+      this.state = state
     }
+    if (isOnce && error === undefined) return this.end({ is: 'running', why: 'not finished' })
+    // A random time in the range, so that clients do not poll in step.
+    this.dueAtMs = nowMs + jittered(inMs, random())
+    this.phase = 'following'
   }
 
   /** Downloads the outputs. */
@@ -373,11 +370,6 @@ export class Run {
       const error = isSilent ? (this.#follow?.lastError ?? this.#silence()) : undefined
       this.end({ is: 'running', why, error })
     }
-  }
-
-  #askAgain(atMs: number): void {
-    this.dueAtMs = atMs
-    this.phase = 'following'
   }
 
   #giveUp(error: RushesError): void {

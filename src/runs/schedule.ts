@@ -66,24 +66,21 @@ class Schedule {
   readonly #runs: readonly Run[]
   /** The rows that need each row. */
   readonly #users = new Map<string, Run[]>()
-  /** Number of needed rows that are not made yet. */
-  readonly #missing = new Map<Run, number>()
   readonly #ready: Run[] = []
   /** By the time when they are due. */
   readonly #following: Run[] = []
   readonly #asking = new Set<Run>()
   readonly #creating = new Set<Run>()
   readonly #delivering = new Set<Run>()
-  /** The error of each create that was answered. Undefined for one that was accepted. */
-  readonly #answers: (RushesError | undefined)[] = []
   /** Runs that have ended, with their results, and are not settled yet. */
   readonly #endings: [Run, Result][] = []
-  #isSettling = false
   /** Created and not known to have ended. */
   #inFlight = 0
   #open: number
   #waiting: number
   #isAccepted = false
+  /** Every create so far has met a network or service error. Further ones would only do the same. */
+  #isServiceDown = true
   #isServiceAnswering = false
   #mayCreate = true
   #isStopped = false
@@ -102,12 +99,7 @@ class Schedule {
     this.#runs = rows.map((row, index) => new Run(row, index, session, created))
     this.#open = rows.length
     this.#waiting = rows.length
-    const names = new Set(rows.map(({ name }) => name))
-    for (const run of this.#runs) {
-      const needs = (run.row.needs ?? []).filter((name) => names.has(name))
-      this.#missing.set(run, needs.length)
-      for (const name of needs) addTo(this.#users, name, run)
-    }
+    for (const run of this.#runs) for (const name of run.row.needs ?? []) addTo(this.#users, name, run)
   }
 
   async carryOut(): Promise<void> {
@@ -120,10 +112,12 @@ class Schedule {
     try {
       await signalsHandled()
       for (const run of this.#runs)
-        if (this.#missing.get(run) === 0 && run.phase === 'waiting') this.#begin(run)
-      while (this.#open > 0) {
+        if (run.missing === 0 && run.phase === 'waiting') this.#begin(run)
+      for (;;) {
+        this.#settleEndings()
+        if (this.#open === 0) break
         const waitMs = this.#startWhatMay()
-        if (this.#open > 0) await this.#pause(waitMs)
+        if (this.#endings.length === 0) await this.#pause(waitMs)
       }
     } finally {
       for (const each of forget) each()
@@ -225,14 +219,17 @@ class Schedule {
     const { result } = run
     if (run.known !== undefined) {
       this.#isAccepted = true
+      this.#isServiceDown = false
       this.#inFlight++
-      this.#answers.push(undefined)
       this.#tell({ is: 'created', run })
       if (this.#session.isFollowed === false) run.end({ is: 'created' })
     } else if (result !== undefined && 'error' in result && result.error !== undefined) {
-      this.#answers.push(result.error)
-      if (this.#session.stopsCreates(result.error) || isServiceDown(this.#answers) || !run.isRecordable)
-        this.#stopCreates()
+      const { error } = result
+      const isOutage = error.exitCode === EXIT.serviceBroken || error.exitCode === EXIT.network
+      // A mistake in the input was found before the create was sent, and says nothing of the service.
+      if (!isOutage && error.exitCode !== EXIT.usage) this.#isServiceDown = false
+      const isDown = isOutage && this.#isServiceDown
+      if (this.#session.stopsCreates(error) || isDown || !run.isRecordable) this.#stopCreates()
     }
   }
 
@@ -292,15 +289,16 @@ class Schedule {
     else this.#end(run, run.result)
   }
 
-  /** Settles one result after the other, so that a chain of thousands of rows does not fill the stack. */
   #end(run: Run, result: Result): void {
     run.end(result)
     this.#endings.push([run, result])
-    if (this.#isSettling) return
-    this.#isSettling = true
-    for (let next = this.#endings.shift(); next !== undefined; next = this.#endings.shift())
-      this.#settle(...next)
-    this.#isSettling = false
+    this.#wake()
+  }
+
+  /** One after the other, so that a chain of thousands of rows does not fill the stack. */
+  #settleEndings(): void {
+    for (const [run, result] of this.#endings) this.#settle(run, result)
+    this.#endings.length = 0
   }
 
   #settle(run: Run, result: Result): void {
@@ -312,9 +310,8 @@ class Schedule {
     const isMade = result.is === 'succeeded' || (result.is === 'done' && result.isMade)
     for (const user of this.#users.get(run.row.name) ?? []) {
       if (user.phase !== 'waiting') continue
-      const missing = (this.#missing.get(user) ?? 0) - 1
-      this.#missing.set(user, missing)
-      if (isMade && missing === 0 && !this.#isStopped) this.#begin(user)
+      user.missing--
+      if (isMade && user.missing === 0 && !this.#isStopped) this.#begin(user)
       if (isMade || this.#isStopped) continue
       this.#waiting--
       const by = result.is === 'blocked' ? result.by : run.row.name
@@ -376,19 +373,6 @@ class Schedule {
     over.abort()
   }
 }
-
-/**
- * Whether every create of a command so far has met a network or service error. Further ones would only do the same.
- * `errors`: the error of each create. Undefined for one that was accepted.
- */
-function isServiceDown(errors: readonly (RushesError | undefined)[]): boolean {
-  // A mistake in the input was found before the create was sent.
-  const sent = errors.filter((error) => error?.exitCode !== EXIT.usage)
-  return sent.length > 0 && sent.every((error) => error !== undefined && isOutage(error))
-}
-
-const isOutage = ({ exitCode }: RushesError): boolean =>
-  exitCode === EXIT.serviceBroken || exitCode === EXIT.network
 
 /** Exit codes after which a command sends no more creates: these would fail the same way, or could be paid twice. */
 const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]

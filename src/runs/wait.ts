@@ -1,9 +1,9 @@
 /** Waits for one run, for the library: the states of its status requests, up to the final one. */
 
-import { stillRunning, withoutUrls } from '../client/run-errors.js'
 import { RushesError, usageError } from '../errors.js'
 import { checkRunId } from '../protocol/id.js'
 import type { RunState } from '../protocol/run-state.js'
+import { stillRunning, withoutUrls } from './follow.js'
 import type { RunsSession } from './run.js'
 import { carryOut } from './schedule.js'
 

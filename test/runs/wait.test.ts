@@ -1,6 +1,6 @@
 /** Waiting: the interval between status requests, the patience with errors, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
-import { beginFollow, follow, pollWindow } from '../../src/client/follow.js'
+import { beginFollow, follow, pollWindow } from '../../src/runs/follow.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { Limiter } from '../../src/limiter/index.js'
 import { states, wait } from '../../src/runs/wait.js'
@@ -31,7 +31,7 @@ describe('the interval between status requests', () => {
     ['three quarters', 0.75, 2_500, 3_500],
     ['all of it', 1, 4_000, 5_000],
   ])('follows the budget in use: %s', (_, load, min, max) => {
-    expect(pollWindow(load)).toEqual({ soonestMs: min, latestMs: max })
+    expect(pollWindow(load)).toEqual({ min, max })
   })
 
   it('begins 1 s after the create, then takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
@@ -117,7 +117,7 @@ describe('patience', () => {
       known = after
       return step.is
     })
-    expect(steps.at(-1)).toBe(exhausted ? 'gave up' : 'error')
+    expect(steps.at(-1)).toBe(exhausted ? 'gave up' : 'again')
   })
 
   it('ends a wait without a valid response at the first request after two minutes', async () => {

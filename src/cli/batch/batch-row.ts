@@ -20,7 +20,7 @@ import { type ActiveStep, decideAgain, type Flight, isActive, needsService } fro
 import { Places } from '../../batch/results/places.js'
 import { inactiveResult, movedResult, type RowResult, unconfirmedResult } from '../../batch/results/rows.js'
 import { encodeCreate } from '../../client/create.js'
-import { stillRunning } from '../../client/run-errors.js'
+import { stillRunning } from '../../runs/follow.js'
 import type { Downloader } from '../../download/index.js'
 import { RushesError } from '../../errors.js'
 import type { DownloadedFile } from '../../protocol/media.js'

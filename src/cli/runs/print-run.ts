@@ -1,5 +1,5 @@
 /** Prints the runs of `run`, `wait` and `download`: in their order, equal errors folded, with the exit code. */
-import { stillRunning } from '../../client/run-errors.js'
+import { stillRunning } from '../../runs/follow.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { interrupted } from '../../host/interrupts.js'
 import { printable } from '../../protocol/text.js'

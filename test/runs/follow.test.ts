@@ -1,6 +1,6 @@
 /** How a run is followed, by table: every answer to a status request, and what follows from it. */
 import { describe, expect, it } from 'vitest'
-import { beginFollow, type Follow, follow } from '../../src/client/follow.js'
+import { beginFollow, type Follow, follow } from '../../src/runs/follow.js'
 import type { StatusOutcome } from '../../src/client/status.js'
 import { RushesError } from '../../src/errors.js'
 import type { RunState } from '../../src/protocol/run-state.js'
@@ -40,21 +40,21 @@ describe('one status request', () => {
       CREATED,
       RUNNING,
       1_000,
-      { is: 'running', next: { soonestMs: 1_000, latestMs: 1_200 } },
+      { is: 'again', inMs: { min: 1_000, max: 1_200 }, state: { phase: 'running' } },
     ],
     ['succeeded', CREATED, SUCCEEDED, 1_000, { is: 'ended' }],
     ['failed', CREATED, state('failed', 'failed'), 1_000, { is: 'ended' }],
-    ['trouble: again in 1 s', CREATED, trouble(), 1_000, { is: 'error', againInMs: 1_000 }],
-    ['or in what the service asks for', CREATED, trouble(9_000), 1_000, { is: 'error', againInMs: 9_000 }],
+    ['trouble: again in 1 s', CREATED, trouble(), 1_000, { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} }],
+    ['or in what the service asks for', CREATED, trouble(9_000), 1_000, { is: 'again', inMs: { min: 9_000, max: 9_000 }, error: {} }],
     ['a refusal', CREATED, refused(401), 1_000, { is: 'gave up' }],
     [
       'a 404 of a run just created',
       CREATED,
       refused(404, 'run_not_found'),
       9_999,
-      { is: 'error', againInMs: 1_000 },
+      { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} },
     ],
-    ['whatever its body says', CREATED, refused(404), 9_999, { is: 'error', againInMs: 1_000 }],
+    ['whatever its body says', CREATED, refused(404), 9_999, { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} }],
     ['but not after 10 s', CREATED, refused(404), 10_000, { is: 'gave up' }],
     ['nor of a run of another process', FOREIGN, refused(404), 1_000, { is: 'gave up' }],
     ['another refusal is not excused', CREATED, refused(403), 1_000, { is: 'gave up' }],
@@ -70,7 +70,7 @@ describe('one status request', () => {
       known = after
       return step
     })
-    const again = (againInMs: number) => ({ is: 'error', againInMs, state: { phase: 'succeeded' } })
+    const again = (ms: number) => ({ is: 'again', inMs: { min: ms, max: ms }, state: { phase: 'succeeded' } })
     expect(steps).toMatchObject([again(1_000), again(2_000), again(4_000), { is: 'ended' }])
   })
 
@@ -81,7 +81,7 @@ describe('one status request', () => {
       known = after
       return step
     })
-    expect(steps.map(({ is }) => is)).toEqual([...Array.from({ length: 5 }, () => 'error'), 'gave up'])
+    expect(steps.map(({ is }) => is)).toEqual([...Array.from({ length: 5 }, () => 'again'), 'gave up'])
     expect(steps.at(-1)).toMatchObject({ error: { message: 'no. No valid response for two minutes.' } })
   })
 

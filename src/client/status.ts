@@ -33,17 +33,15 @@ const MAX_REDIRECTS = 5
 export const fetchStatus = (engine: Engine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
   outcomeOfRequest(engine, id, () => follow(engine, 'GET', runUrl(engine.baseUrl, id), signal), signal)
 
-/** The service accepted the cancel, and its response does not contain the run. */
-class Accepted extends Error {}
-
-/** Sends one request to cancel a run. A repeat is harmless. Rejects with `Accepted` for a 204. */
+/** Sends one request to cancel a run. A repeat is harmless. */
 const sendCancel = (engine: Engine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
   outcomeOfRequest(
     engine,
     id,
     async () => {
       const answer = await follow(engine, 'POST', cancelUrl(engine.baseUrl, id), signal)
-      if (answer.status === 204) throw new Accepted()
+      // Accepted, and the response does not contain the run.
+      if (answer.status === 204) return follow(engine, 'GET', runUrl(engine.baseUrl, id), signal)
       const refusal = answer.status < 400 ? undefined : errorOfAnswer(answer)
       if (refusal !== undefined && isUnknownEndpoint(answer))
         throw new RushesError(refusal.code, 'This service cannot cancel runs; the run continues.', {
@@ -168,10 +166,7 @@ export const fetchStatusWithRetry = (
  * `fetchStatusWithRetry`. Throws with exit code 3 if the service cannot cancel runs.
  */
 export const cancelWithRetry = (engine: Engine, id: string, signal?: AbortSignal): Promise<RunState> =>
-  withRetry(engine, () => sendCancel(engine, id, signal), signal).catch((error: unknown) => {
-    if (error instanceof Accepted) return fetchStatusWithRetry(engine, id, signal)
-    throw error
-  })
+  withRetry(engine, () => sendCancel(engine, id, signal), signal)
 
 const withRetry = (
   { clock }: Engine,

@@ -86,42 +86,14 @@ export interface Row {
   deliver?(run: Run, state: RunState): Promise<Delivery>
 }
 
-/** A run that exists, with all that the command knows about it. */
-export interface KnownRun {
+type JournalFields = Omit<JournalRun, 'id' | 'error'>
+
+/** A run that exists, with what the journal and this command know about it. */
+export type KnownRun = { readonly [Name in keyof JournalFields]?: JournalFields[Name] | undefined } & {
   readonly id: string
-  /** Number of its row in the journal. */
-  readonly row?: number | undefined
-  /** Name of its row in a manifest. */
-  readonly name?: string | undefined
-  readonly kind?: string | undefined
-  readonly model?: string | undefined
-  /** The input as sent, with each data: URL replaced by its hash. */
-  readonly input?: unknown
   /** Body of the 201 response to the create. */
   readonly service?: unknown
-  /** ISO 8601 in UTC. */
-  readonly createdAt?: string | undefined
-  /** Duration of a run that an earlier command followed to its end. */
-  readonly elapsedMs?: number | undefined
-  /** Whether an earlier command has seen that the run succeeded without URLs: they are not waited for again. */
-  readonly isWithoutUrls?: boolean | undefined
 }
-
-/** Returns a run that an earlier command created, from its row in the journal. */
-export const knownRun = (id: string, run: JournalRun | undefined): KnownRun =>
-  run === undefined
-    ? { id }
-    : {
-        id,
-        row: run.row,
-        name: run.name,
-        kind: run.kind,
-        model: run.model,
-        input: run.input,
-        createdAt: new Date(run.createdAtMs).toISOString(),
-        elapsedMs: run.elapsedMs,
-        isWithoutUrls: run.phase === 'succeeded' && run.urls.length === 0,
-      }
 
 export interface Delivery {
   /** Complete files in the order of the outputs. After an interruption, in the order in which they were completed. */
@@ -285,8 +257,7 @@ export class Run {
       if (intent !== undefined)
         journal?.accepted(intent, { id, status: statusIn(service), seed: seedIn(service) })
       const { kind, model, name } = meant
-      const createdAt = new Date(clock.now()).toISOString()
-      this.known = { id, row: intent?.row, kind, model, name, input, service, createdAt }
+      this.known = { id, row: intent?.row, kind, model, name, input, service, createdAtMs: clock.now() }
       const nowMs = clock.monotonic()
       this.#beginFollowing(nowMs, nowMs)
       this.dueAtMs = nowMs + POLL_INTERVAL_MS.min
@@ -338,7 +309,10 @@ export class Run {
     if (isOnce && after.failures > MAX_RETRIES_ONCE && error !== undefined) return this.#giveUp(error)
     this.trouble = error
     if (state !== undefined) {
-      if (state.withoutUrls !== undefined && this.known?.isWithoutUrls) return this.#ended(state)
+      // An earlier command has waited for the URLs of this run.
+      const { phase, urls } = this.known ?? {}
+      const isOld = phase === 'succeeded' && urls?.length === 0
+      if (state.withoutUrls !== undefined && isOld) return this.#ended(state)
       // Also of a run whose URLs are missing: it is paid for, and has ended.
       if (state.status !== this.state?.status)
         journal?.status(address, { state, elapsedMs: this.#elapsed() })
@@ -393,10 +367,10 @@ export class Run {
 
   #elapsed(): number | undefined {
     const { clock } = this.#session
-    const { elapsedMs, createdAt } = this.known ?? {}
+    const { elapsedMs, createdAtMs } = this.known ?? {}
     if (elapsedMs !== undefined) return elapsedMs
     if (this.#sentAtMs !== undefined) return clock.monotonic() - this.#sentAtMs
-    return createdAt === undefined ? undefined : Math.max(0, clock.now() - Date.parse(createdAt))
+    return createdAtMs === undefined ? undefined : Math.max(0, clock.now() - createdAtMs)
   }
 
   /** The error of a service that does not answer the request in flight. */

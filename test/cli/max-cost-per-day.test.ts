@@ -46,7 +46,7 @@ it('run creates nothing when its estimate would pass the limit together with the
   expect({ code, created: creates(service) }).toEqual({ code: 2, created: 2 })
   expect(stderr).toBe(
     'error: The estimate is 2 USD, and that of the last 24 hours 4 USD, but maxCostPerDay allows 5 USD: its create was not sent.\n' +
-      '  There is room again at 2026-01-02T00:00Z. To change the limit: `rushes config set maxCostPerDay <amount>`, ' +
+      '  To change the limit: `rushes config set maxCostPerDay <amount>`, ' +
       'or RUSHES_MAX_COST_PER_DAY.\n',
   )
   const dry = await service.run('run image "a fox" --dry-run')

@@ -30,7 +30,6 @@ import {
   type Begin,
   type CreateRequest,
   type Delivery,
-  knownRun,
   type Result,
   type Row,
   type Run,
@@ -90,11 +89,8 @@ export class BatchRow implements Row {
         return this.#done({ step: this.step, result: 'failed', run: flight.run, error })
     }
     const row = runs.journal?.tryRead((journal) => journal.find(runs.address, action.run))
-    const { isWithoutUrls } = knownRun(action.run, row)
-    return {
-      is: 'follow',
-      run: { id: action.run, row: flight?.row ?? row?.row, kind: entry.kind, model, isWithoutUrls },
-    }
+    const known = { ...row, id: action.run, kind: entry.kind, model }
+    return { is: 'follow', run: { ...known, row: flight?.row ?? row?.row } }
   }
 
   #done(result: RowResult): Begin {

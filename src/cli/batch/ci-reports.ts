@@ -4,7 +4,6 @@ import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/file-system.js'
-import { readBeginning } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
@@ -16,9 +15,6 @@ interface BatchFiles {
   readonly manifest: Manifest
   readonly lockPath: string
 }
-
-/** Beginning of every report. A file with another one is not read further. */
-const BEGINNING = '{\n  "runs": ['
 
 /**
  * Creates or empties the `--report` file. Throws `usage` if it cannot be written, if the batch needs the file, or if it
@@ -45,13 +41,12 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
 function canReplace(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined || found.isCharacterDevice()) return true
-  return found.isFile() && (found.size === 0 || isReport(path))
+  return found.isFile() && (found.size === 0 || isReport(readFileSync(path, 'utf8')))
 }
 
 /** A manifest in JSON may begin like a report, but has no `summary`. */
-function isReport(path: string): boolean {
-  if (readBeginning(path, BEGINNING.length).toString() !== BEGINNING) return false
-  const parsed = parseJson(readFileSync(path, 'utf8'))
+function isReport(text: string): boolean {
+  const parsed = parseJson(text)
   return parsed.ok && isObject(parsed.value) && Object.keys(parsed.value).join() === 'runs,summary'
 }
 
@@ -90,12 +85,8 @@ const isActions = ({ env, out }: Context): boolean =>
 /** Prints a workflow command to standard error. GitHub shows it at the line of the manifest. */
 export function annotate(ctx: Context, { title, message, at }: Annotation): void {
   if (!isActions(ctx)) return
-  const properties = [
-    ...(at === undefined ? [] : [`file=${property(pathInRepository(ctx, at.path) ?? at.path)}`]),
-    ...(at === undefined ? [] : [`line=${at.line}`]),
-    `title=${property(title)}`,
-  ]
-  ctx.stderr.write(`::error ${properties.join(',')}::${data(message)}\n`)
+  const place = at && `file=${property(pathInRepository(ctx, at.path) ?? at.path)},line=${at.line},`
+  ctx.stderr.write(`::error ${place ?? ''}title=${property(title)}::${data(message)}\n`)
 }
 
 /** Path relative to the root of the repository, separated by `/`. Undefined for files outside of it. */

@@ -1,5 +1,4 @@
 /** Checks the flags of `rushes batch`, selects the rows of `--only`, and builds the command that continues a batch. */
-import { sep } from 'node:path'
 import type { ManifestEntry } from '../../batch/manifest/index.js'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
@@ -120,14 +119,11 @@ const CONTINUED: readonly (readonly [string, keyof BatchFlags])[] = [
 export async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],
-  separator = sep,
 ): Promise<(entry: ManifestEntry) => boolean> {
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => {
-    // On Windows, a backslash separates folders; elsewhere it escapes the next character.
-    const pattern = separator === '\\' ? glob.replaceAll('\\', '/') : glob
-    const matches = picomatch(pattern.normalize(), { dot: true })
+    const matches = picomatch(glob.normalize(), { dot: true })
     return { glob, matches: (text: string) => matches(text.normalize()) }
   })
   const matchesEntry = (

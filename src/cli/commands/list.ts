@@ -6,7 +6,7 @@ import type { Journal, JournalRun } from '../../journal/index.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { flagsToReach, nameOfRun } from '../runs/journal-rows.js'
+import { createFileFinder, flagsToReach, nameOfRun } from '../runs/journal-rows.js'
 import { listCells, printRuns, showRows } from '../runs/run-cells.js'
 import { addFilterOptions, addRunId, type FilterOptions, filterOf, selectRun } from '../runs/run-selection.js'
 import { tabRow } from '../terminal/format.js'
@@ -60,7 +60,6 @@ export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?
 /** Draws the files that are still there. */
 async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
   const { openPictures } = await import('../runs/pictures.js')
-  const { createFileFinder } = await import('../runs/find-files.js')
   const { files, missing } = createFileFinder(ctx, journal)(run)
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
   for (const { path, content_type = `${run.kind}/*` } of files) await pictures?.draw({ path, content_type })

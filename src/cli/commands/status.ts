@@ -9,7 +9,6 @@ import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { errorCodeOf, isCanceled, isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { endErrorOf } from '../../runs/follow.js'
-import { knownRun } from '../../runs/run.js'
 import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { ErrorGroups } from '../runs/error-groups.js'
@@ -121,7 +120,7 @@ async function printState(
   const files = downloaded.length === 0 ? ((await localFiles?.(urls)) ?? []) : downloaded
   const showsFiles = localFiles !== undefined || (out.stdoutIsTerminal && files.length > 0)
   const cells = statusCells(state, showsFiles ? files.map(({ path }) => path) : urls)
-  if (out.mode.json) out.json(runJson({ ...knownRun(id, row), state, files, error }))
+  if (out.mode.json) out.json(runJson({ ...row, id, state, files, error }))
   else if (out.stdoutIsTerminal) rows.push(cells)
   else out.line(tabRow(cells))
 }

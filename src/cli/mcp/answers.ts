@@ -143,7 +143,7 @@ function runsOf({ objects, run }: Job): readonly Json[] {
 }
 
 const unfinishedJson = ({ id, known, state, finishedAt, elapsedMs }: Run): object =>
-  runJson({ ...known, id, state, files: [], finishedAt, elapsedMs })
+  runJson({ ...known, id, state, files: [], error: undefined, finishedAt, elapsedMs })
 
 const NOT_ANSWERED =
   'The service has not answered yet. Call the same tool again with the same arguments, and with the request_id of this ' +

@@ -20,7 +20,6 @@ import { deliver, deliveryError } from '../../runs/deliver.js'
 import {
   type Begin,
   type Delivery as Delivered,
-  knownRun,
   type Row,
   type Run,
   type RunsSession,
@@ -171,7 +170,7 @@ export async function revisit(
     const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
     if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
-    begins.push({ is: 'follow', run: knownRun(id, row) })
+    begins.push({ is: 'follow', run: { ...row, id } })
   }
   const command = { ctx, connection, delivery, begins, isFree: false, isFollowed: true }
   return (await carryOutRuns(command, observer)).code

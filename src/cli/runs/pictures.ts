@@ -1,14 +1,19 @@
 /** `--show`: draws the results of a command in the terminal, each one below its line. */
+import { execFile } from 'node:child_process'
 import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { folderTarget } from '../../download/file-names.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Fetch } from '../../host/http.js'
 import { makeOwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
+import type { PictureRequest } from '../../preview/terminal-picture.js'
 import { printable } from '../../protocol/text.js'
+import { rendererEnvironment } from '../../service/engines/process.js'
 import type { Context } from '../context/context.js'
 import type { Show } from '../flags/delivery.js'
-import { variable } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { formFor } from '../terminal/terminal-graphics.js'
 
@@ -48,7 +53,7 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
     return undefined
   }
   const setting = ctx.setting('show')
-  const draws = ctx.parts.drawPicture ?? (await import('../context/draw-picture.js')).drawPicture
+  const draws = ctx.parts.drawPicture ?? drawPicture
 
   async function drawFile({ path, content_type }: DrawnFile, signal: AbortSignal): Promise<void> {
     // With the setting, sound and 3D models are no reason for a note after each run.
@@ -93,5 +98,23 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
       }
     },
     draw,
+  }
+}
+
+const MAX_CODE_BYTES = 64 * 1_048_576
+
+/**
+ * Returns the escape codes of a picture. Rejects with the reason in plain words. Draws in a separate process, because only
+ * its end stops a decoder, and a crash of the decoder ends it.
+ */
+async function drawPicture(request: PictureRequest, signal: AbortSignal, env: Env): Promise<string> {
+  const words = [fileURLToPath(new URL('./picture.cjs', import.meta.url)), JSON.stringify(request)]
+  const options = { env: rendererEnvironment(env), maxBuffer: MAX_CODE_BYTES, signal, windowsHide: true }
+  try {
+    return (await promisify(execFile)(process.execPath, words, options)).stdout
+  } catch (error) {
+    signal.throwIfAborted()
+    const [reason] = (error as { stderr: string }).stderr.split('\n')
+    throw new Error(reason || 'the decoder crashed', { cause: error })
   }
 }

@@ -227,21 +227,19 @@ interface PromptOptions {
 
 interface Source {
   readonly name: string
-  readonly kind: 'text' | 'file'
+  /** Text, or the path of a file. `-`: standard input. */
   readonly value: string
+  readonly isFile?: boolean
 }
 
 const WORDS = 'the arguments'
 
-const sourcesOf = ({ words, prompt, promptFile }: PromptOptions): readonly Source[] => [
-  ...(words.length > 0 ? [{ name: WORDS, kind: 'text', value: words.join(' ') } as const] : []),
-  ...(prompt !== undefined ? [{ name: '--prompt', kind: 'text', value: prompt } as const] : []),
-  ...(promptFile !== undefined ? [{ name: '--prompt-file', kind: 'file', value: promptFile } as const] : []),
-]
-
 /** Returns the source of the prompt, if any. Throws `usage` for more than one. */
-function sourceOf(options: PromptOptions): Source | undefined {
-  const sources = sourcesOf(options)
+function sourceOf({ words, prompt, promptFile }: PromptOptions): Source | undefined {
+  const sources: Source[] = []
+  if (words.length > 0) sources.push({ name: WORDS, value: words.join(' ') })
+  if (prompt !== undefined) sources.push({ name: '--prompt', value: prompt })
+  if (promptFile !== undefined) sources.push({ name: '--prompt-file', value: promptFile, isFile: true })
   if (sources.length > 1) {
     const names = sources.map(({ name }) => name).join(' and ')
     throw usageError(`More than one prompt was given: ${names}.`, 'Use only one of them.')
@@ -253,8 +251,6 @@ function sourceOf(options: PromptOptions): Source | undefined {
 const stdinUserOfPrompt = (options: PromptOptions): string | undefined =>
   sourceOf(options)?.value === '-' ? 'The prompt' : undefined
 
-const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
-
 /** Returns the prompt. Undefined if no source is given. Rejects with `usage` if it cannot be read. */
 async function readPrompt(
   options: PromptOptions,
@@ -263,13 +259,13 @@ async function readPrompt(
 ): Promise<string | undefined> {
   const source = sourceOf(options)
   if (source === undefined) return undefined
-  const { kind, value } = source
-  if (value !== '-' && kind === 'text') return value
+  const { value, isFile } = source
+  if (value !== '-' && !isFile) return value
   const bytes = await (value === '-'
     ? readStdin(stdin, 'the prompt', signal)
     : readPath(value, { signal, hint: 'Give the path of a text file: --prompt-file <path>.' }))
   const text = decodeUtf8(bytes)
   if (text === undefined)
     throw usageError(`${value === '-' ? 'standard input' : value}: the prompt is not UTF-8 text.`)
-  return withoutFinalLineEnd(text)
+  return text.replace(/\r?\n$/, '')
 }

@@ -39,7 +39,7 @@ const sidecarJson = (
   content_type: file.content_type,
   width: size?.width ?? null,
   height: size?.height ?? null,
-  created_at: state?.createdAt ?? known?.createdAt ?? null,
+  created_at: state?.createdAt ?? (known?.createdAtMs && new Date(known.createdAtMs).toISOString()) ?? null,
   finished_at: state?.finishedAt ?? finishedAt ?? null,
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
 })

@@ -13,7 +13,7 @@ export interface RunRecord extends KnownRun {
   /** Last status; undefined when no status was received. */
   readonly state: RunState | undefined
   readonly files: readonly DownloadedFile[]
-  readonly error?: RushesError | undefined
+  readonly error: RushesError | undefined
   /** ISO 8601 in UTC, by this machine's clock. Used when the service sends no time. */
   readonly finishedAt?: string | undefined
 }
@@ -29,7 +29,7 @@ export function runJson({ state, ...run }: RunRecord): object {
     output: outputOf(state),
     files: run.files,
     error: shortError(run.error),
-    created_at: state?.createdAt ?? run.createdAt,
+    created_at: state?.createdAt ?? isoTime(run.createdAtMs),
     finished_at: state?.finishedAt ?? run.finishedAt,
     elapsed_ms: run.elapsedMs && Math.round(run.elapsedMs),
     service,

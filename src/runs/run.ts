@@ -314,8 +314,7 @@ export class Run {
       const isOld = phase === 'succeeded' && urls?.length === 0
       if (state.withoutUrls !== undefined && isOld) return this.#ended(state)
       // Also of a run whose URLs are missing: it is paid for, and has ended.
-      if (state.status !== this.state?.status)
-        journal?.status(address, { state, elapsedMs: this.#elapsed() })
+      if (state.status !== this.state?.status) journal?.status(address, { state, elapsedMs: this.#elapsed() })
       this.state = state
     }
     if (isOnce && error === undefined) return this.end({ is: 'running', why: 'not finished' })

@@ -111,8 +111,7 @@ class Schedule {
     ]
     try {
       await signalsHandled()
-      for (const run of this.#runs)
-        if (run.missing === 0 && run.phase === 'waiting') this.#begin(run)
+      for (const run of this.#runs) if (run.missing === 0 && run.phase === 'waiting') this.#begin(run)
       for (;;) {
         this.#settleEndings()
         if (this.#open === 0) break

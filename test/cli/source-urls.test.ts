@@ -135,6 +135,13 @@ it.each<[string, (path: string) => void, RegExp, string]>([
   )
 })
 
+it('is the error of the service where the service cannot be asked and the file of the output is missing', async () => {
+  const error = new RushesError('network', 'Could not reach api.example: refused.')
+  const { urlOf, folder } = createSources({ client: { get: () => Promise.reject(error) } })
+  rmSync(join(folder, 'a.png'))
+  await expect(urlOf()).rejects.toMatchObject({ code: 'network', exitCode: 9 })
+})
+
 it('an output of another row gives a data: URL when the host does not answer in 10 s', async () => {
   const { urlOf, clock } = createSources({ fetch: hanging })
   const found = urlOf()

@@ -27,7 +27,7 @@ describe.each(['status', 'wait', 'download'])('%s', (command) => {
     ['there', `there was created at ${ELSEWHERE}, not at ${LOOPBACK_URL}`, `Use --base-url ${ELSEWHERE}.`],
     [
       'there --local',
-      `there was created at ${ELSEWHERE}, not by the local service`,
+      `there was created at ${ELSEWHERE}, not at the local service`,
       `Use --base-url ${ELSEWHERE} instead of --local.`,
     ],
     ['staged', 'staged was created with the profile staging', 'Use --profile staging.'],

@@ -1,9 +1,9 @@
 /** How a run is followed, by table: every answer to a status request, and what follows from it. */
 import { describe, expect, it } from 'vitest'
-import { beginFollow, type Follow, follow } from '../../src/runs/follow.js'
 import type { StatusOutcome } from '../../src/client/status.js'
 import { RushesError } from '../../src/errors.js'
 import type { RunState } from '../../src/protocol/run-state.js'
+import { beginFollow, type Follow, follow } from '../../src/runs/follow.js'
 
 const state = (status: string, phase: RunState['phase'], times: Partial<RunState> = {}): StatusOutcome => ({
   kind: 'state',
@@ -44,8 +44,20 @@ describe('one status request', () => {
     ],
     ['succeeded', CREATED, SUCCEEDED, 1_000, { is: 'ended' }],
     ['failed', CREATED, state('failed', 'failed'), 1_000, { is: 'ended' }],
-    ['trouble: again in 1 s', CREATED, trouble(), 1_000, { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} }],
-    ['or in what the service asks for', CREATED, trouble(9_000), 1_000, { is: 'again', inMs: { min: 9_000, max: 9_000 }, error: {} }],
+    [
+      'trouble: again in 1 s',
+      CREATED,
+      trouble(),
+      1_000,
+      { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} },
+    ],
+    [
+      'or in what the service asks for',
+      CREATED,
+      trouble(9_000),
+      1_000,
+      { is: 'again', inMs: { min: 9_000, max: 9_000 }, error: {} },
+    ],
     ['a refusal', CREATED, refused(401), 1_000, { is: 'gave up' }],
     [
       'a 404 of a run just created',
@@ -54,7 +66,13 @@ describe('one status request', () => {
       9_999,
       { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} },
     ],
-    ['whatever its body says', CREATED, refused(404), 9_999, { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} }],
+    [
+      'whatever its body says',
+      CREATED,
+      refused(404),
+      9_999,
+      { is: 'again', inMs: { min: 1_000, max: 1_000 }, error: {} },
+    ],
     ['but not after 10 s', CREATED, refused(404), 10_000, { is: 'gave up' }],
     ['nor of a run of another process', FOREIGN, refused(404), 1_000, { is: 'gave up' }],
     ['another refusal is not excused', CREATED, refused(403), 1_000, { is: 'gave up' }],

@@ -1,8 +1,8 @@
 /** Waiting: the interval between status requests, the patience with errors, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
-import { beginFollow, follow, pollWindow } from '../../src/runs/follow.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { Limiter } from '../../src/limiter/index.js'
+import { beginFollow, follow, pollWindow } from '../../src/runs/follow.js'
 import { states, wait } from '../../src/runs/wait.js'
 import { createBench, lost, problem, rejection, type Step } from '../client/wire.js'
 import { createManualClock } from '../support/clock.js'

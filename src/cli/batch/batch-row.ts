@@ -20,21 +20,13 @@ import { type ActiveStep, decideAgain, type Flight, isActive, needsService } fro
 import { Places } from '../../batch/results/places.js'
 import { inactiveResult, movedResult, type RowResult, unconfirmedResult } from '../../batch/results/rows.js'
 import { encodeCreate } from '../../client/create.js'
-import { stillRunning } from '../../runs/follow.js'
 import type { Downloader } from '../../download/index.js'
 import { RushesError } from '../../errors.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
 import { deliver } from '../../runs/deliver.js'
-import {
-  type Begin,
-  type CreateRequest,
-  type Delivery,
-  type Result,
-  type Row,
-  type Run,
-  type RunsSession,
-} from '../../runs/run.js'
+import { stillRunning } from '../../runs/follow.js'
+import type { Begin, CreateRequest, Delivery, Result, Row, Run, RunsSession } from '../../runs/run.js'
 import type { Context } from '../context/context.js'
 import { flagOf } from '../runs/journal-rows.js'
 import { fileUrl, type OutputUrls } from '../runs/run-outputs.js'

@@ -17,24 +17,18 @@ import type { ModelInput } from '../../protocol/models.js'
 import { fill, holds, numbered } from '../../protocol/output-names.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
-import {
-  type Begin,
-  type Delivery as Delivered,
-  type Row,
-  type Run,
-  type RunsSession,
-} from '../../runs/run.js'
+import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import { type Delivery, type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { inTurns } from '../process/exit.js'
+import { resumeCommand } from '../settings/globals.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import type { TransferProgress } from '../terminal/spinner.js'
 import { isFinished } from './journal-rows.js'
 import { InOrder, linesOf, printRun, RunPrinter, type RunsCommand } from './print-run.js'
 import type { RunRequest } from './request.js'
-import { resumeCommand } from './resume.js'
 import { RunsView } from './runs-view.js'
 import { sidecarOf, writeSidecars } from './sidecar.js'
 

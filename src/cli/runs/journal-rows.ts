@@ -17,6 +17,7 @@ import { inTurns } from '../process/exit.js'
 import { variable } from '../process/io.js'
 import { settingOf } from '../settings/config-file.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
+import { keyHint } from '../settings/globals.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
 /** The id of the run, or the key of a row without one. */
@@ -80,6 +81,8 @@ export async function findRun(ctx: Context, journal: Journal, name: string): Pro
 export const flagOf = (address: string): string =>
   address === LOCAL_ADDRESS ? '--local' : `--base-url ${quoteWord(address)}`
 
+const placeOf = (address: string): string => `at ${address === LOCAL_ADDRESS ? 'the local service' : address}`
+
 /** Throws `usage` if the run is not at the current address, and there is one with this id at several others. */
 function runWithId(
   { globals }: Context,
@@ -88,12 +91,11 @@ function runWithId(
   here: string | undefined,
 ): JournalRun | undefined {
   const run = here === undefined ? undefined : journal.find(here, id)
-  const runs = run === undefined ? journal.findAtEveryAddress(id) : [run]
-  const [first, other] = runs
+  const [first, other] = run === undefined ? journal.findAtEveryAddress(id) : [run]
   // An address on the command line is used for all ids.
   if (first === undefined || other === undefined || globals.baseUrl !== undefined) return first
   throw usageError(
-    `There is a run ${id} ${placeOf(first)}, and another one ${placeOf(other)}. Nothing was sent.`,
+    `There is a run ${id} ${placeOf(first.address)}, and another one ${placeOf(other.address)}. Nothing was sent.`,
     `Use ${flagOf(first.address)} or ${flagOf(other.address)}.`,
   )
 }
@@ -126,7 +128,7 @@ export async function lastRow(ctx: Context): Promise<JournalRun> {
   throw address === undefined
     ? usageError('The journal has no runs.', 'Create one: `rushes run image --local "a red fox"`.')
     : usageError(
-        `The journal has no runs ${whereIs(address)}.`,
+        `The journal has no runs ${placeOf(address)}.`,
         '`rushes list` shows the runs of all services.',
       )
 }
@@ -136,38 +138,13 @@ type RunWithId = JournalRun & { readonly id: string }
 
 const hasId = (run: JournalRun): run is RunWithId => run.id !== undefined
 
-/** Returns the last run. Throws `submission_unknown` if it has no id. */
-export async function lastRun(ctx: Context): Promise<RunWithId> {
-  const run = await lastRow(ctx)
+/** Throws `submission_unknown` for a row without an id. */
+function checkId(which: string, run: JournalRun): RunWithId {
   if (hasId(run)) return run
-  throw withoutId('The last run', run)
-}
-
-const withoutId = (which: string, run: JournalRun): RushesError =>
-  new RushesError('submission_unknown', `${which} has no id: ${describe(run)}`, {
+  throw new RushesError('submission_unknown', `${which} has no id: ${describe(run)}`, {
     exitCode: EXIT.outcomeUnknown,
     hint: hintFor(run),
   })
-
-/**
- * Returns all unfinished runs that have the labels, oldest first: at the current address, or of this machine if no
- * service is configured. Warns about unconfirmed runs, which have no id.
- */
-export async function allUnfinished(ctx: Context, labels: readonly string[]): Promise<readonly RunWithId[]> {
-  const hasLabels = (run: JournalRun) => labels.every((label) => run.labels.includes(label))
-  const address = await ctx.findAddress()
-  const journal = await ctx.journal()
-  for (const run of journal.unconfirmed(address).filter(hasLabels))
-    ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
-  const runs = journal.unfinished(address).filter(hasLabels).filter(hasId)
-  const withLabels = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`
-  if (runs.length === 0) ctx.out.note(`No unfinished runs${withLabels} ${whereIs(address)}.`)
-  return [...new Map(runs.map((run) => [JSON.stringify([run.address, run.id]), run])).values()]
-}
-
-function whereIs(address: string | undefined): string {
-  if (address === undefined) return 'on this machine'
-  return `at ${address === LOCAL_ADDRESS ? 'the local service' : address}`
 }
 
 const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
@@ -175,18 +152,30 @@ const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
     ? `${key} (${model}) is being sent by another process.`
     : `${key} (${model}, ${new Date(createdAtMs).toISOString()}) is unconfirmed: a run may exist and cost money.`
 
-const hintFor = ({ key, answer }: JournalRun): string =>
-  `${answer?.text === undefined ? '' : `See the response with \`rushes show '${key}'\`. `}Check the runs of your ` +
-  `account, then remove it from the journal with \`rushes forget '${key}' --yes\`.`
+const hintFor = ({ key = '' }: JournalRun): string => `Check the runs of your account. ${keyHint(key)}`
+
+/**
+ * Returns all unfinished runs that have the labels, oldest first: at the current address, or of this machine if no
+ * service is configured. Warns about unconfirmed runs, which have no id.
+ */
+async function allUnfinished(ctx: Context, labels: readonly string[]): Promise<readonly RunWithId[]> {
+  const hasLabels = (run: JournalRun) => labels.every((label) => run.labels.includes(label))
+  const address = await ctx.findAddress()
+  const journal = await ctx.journal()
+  for (const run of journal.unconfirmed(address).filter(hasLabels))
+    ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
+  const runs = journal.unfinished(address).filter(hasLabels).filter(hasId)
+  const withLabels = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`
+  const where = address === undefined ? 'on this machine' : placeOf(address)
+  if (runs.length === 0) ctx.out.note(`No unfinished runs${withLabels} ${where}.`)
+  return [...new Map(runs.map((run) => [JSON.stringify([run.address, run.id]), run])).values()]
+}
 
 /** Address of this command. Undefined if none is set, or if it is invalid. */
 const addressOr = (ctx: Context): Promise<string | undefined> => ctx.findAddress().catch(() => undefined)
 
 /** Where a run of the journal lives. The address is a URL, or `local`. */
-export interface RunHome {
-  readonly address: string
-  readonly profile: string
-}
+type RunHome = Pick<JournalRun, 'address' | 'profile'>
 
 /** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
 export async function flagsToReach(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
@@ -210,7 +199,12 @@ export interface SelectedRuns {
 }
 
 /** Selects the runs of `--last` and `--all`: those of this command's service; without one, the local ones. */
-export async function selectRows(ctx: Context, runs: readonly RunWithId[]): Promise<SelectedRuns> {
+export async function selectRows(
+  ctx: Context,
+  which: 'last' | { readonly labels: readonly string[] },
+): Promise<SelectedRuns> {
+  const runs =
+    which === 'last' ? [checkId('The last run', await lastRow(ctx))] : await allUnfinished(ctx, which.labels)
   const isHere = (await ctx.findAddress()) !== undefined
   const isLocal = new Map<string, boolean>()
   for (const run of runs) isLocal.set(run.id, !isHere && (await needsLocal(ctx, await ctx.journal(), run)))
@@ -227,10 +221,10 @@ export async function selectNamed(ctx: Context, names: readonly string[]): Promi
   const journal = await ctx.journal().catch(() => undefined)
   const isLocal = new Map<string, boolean>()
   for await (const name of inTurns(names, ctx.interrupts.first)) {
-    const run = journal && (await findRun(ctx, journal, name))
+    const found = journal && (await findRun(ctx, journal, name))
+    const run = found && checkId('This run', found)
     if (journal === undefined || run === undefined) isLocal.set(checkRunId(name), false)
-    else if (hasId(run)) isLocal.set(run.id, await needsLocal(ctx, journal, run))
-    else throw withoutId('This run', run)
+    else isLocal.set(run.id, await needsLocal(ctx, journal, run))
   }
   return inOneSession(ctx, isLocal)
 }
@@ -240,10 +234,11 @@ async function needsLocal(ctx: Context, journal: Journal, run: RunWithId): Promi
   const here = await addressOr(ctx)
   const isOther = here !== undefined && run.address !== here
   // By its id alone, a run of a file would be taken for the one that has this id here.
-  if (isOther && journal.find(here, run.id) !== undefined) throw await livesElsewhere(ctx, run.id, run)
+  const isAmbiguous = isOther && journal.find(here, run.id) !== undefined
   // An address on the command line is used for all ids: the service may have moved.
-  if (ctx.globals.baseUrl !== undefined || (await flagsToReach(ctx, run)).length === 0) return false
-  if (run.address === LOCAL_ADDRESS && ctx.localSession !== undefined) return true
+  const isReached = ctx.globals.baseUrl !== undefined || (await flagsToReach(ctx, run)).length === 0
+  if (isReached && !isAmbiguous) return false
+  if (!isAmbiguous && run.address === LOCAL_ADDRESS && ctx.localSession !== undefined) return true
   throw await livesElsewhere(ctx, run.id, run)
 }
 
@@ -265,23 +260,19 @@ function inOneSession(ctx: Context, isLocal: ReadonlyMap<string, boolean>): Sele
  * use.
  */
 export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Promise<RushesError> {
-  const address = await addressOr(ctx)
-  const here = address === undefined ? undefined : { address, profile: ctx.profileName }
+  const here = await addressOr(ctx)
   const flags = (await flagsToReach(ctx, run)).join(' ')
   const instead = ctx.globals.local ? ' instead of --local' : ''
-  const notHere = here === undefined || here.address === run.address ? '' : `, not ${placeOf(here)}`
+  const where =
+    here === run.address
+      ? `with the profile ${run.profile}`
+      : `${placeOf(run.address)}${here === undefined ? '' : `, not ${placeOf(here)}`}`
   return usageError(
-    `${id} was created ${placeOf(run, here)}${notHere}. Nothing was sent.`,
+    `${id} was created ${where}. Nothing was sent.`,
     ctx.localSession === undefined
       ? `It needs a server that the user starts with \`rushes mcp ${flags}\`${instead}.`
       : `Use ${flags}${instead}.`,
   )
-}
-
-/** `other`: at whose address only the profile is another. */
-function placeOf({ address, profile }: RunHome, other?: RunHome): string {
-  if (address === other?.address) return `with the profile ${profile}`
-  return address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
 }
 
 /** A file of a run that still exists on the disk. */

@@ -1,18 +1,19 @@
 /** Prints the runs of `run`, `wait` and `download`: in their order, equal errors folded, with the exit code. */
-import { stillRunning } from '../../runs/follow.js'
+
 import { EXIT, RushesError } from '../../errors.js'
 import { interrupted } from '../../host/interrupts.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes, formatSeconds } from '../../protocol/units.js'
+import { stillRunning } from '../../runs/follow.js'
 import type { Begin, Result, Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { exitCodeOf } from '../process/exit.js'
+import { keyHint, resumeCommand } from '../settings/globals.js'
 import { plural } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { ErrorGroups } from './error-groups.js'
-import { keyHint, resumeCommand } from './resume.js'
 
 /** What a command does with its runs. */
 export interface RunsCommand {
@@ -130,8 +131,7 @@ export class RunPrinter {
     if (result.is !== 'refused' && result.is !== 'unconfirmed') this.#unsent++
     else {
       const key = result.is === 'unconfirmed' ? result.key : undefined
-      const kept = key && `The journal keeps it as ${key}: ${keyHint(key)}.`
-      const hint = [result.error.hint, kept].filter(Boolean).join(' ')
+      const hint = [result.error.hint, key && keyHint(key)].filter(Boolean).join(' ')
       const error = result.error.with({ hint: hint || undefined })
       this.#errors.push(error)
       if (this.#createGroups.add(error, key)) this.#createErrors.push(error)

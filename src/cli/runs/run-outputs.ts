@@ -21,10 +21,10 @@ import { type MediaSource, mediaSources, withMedia } from '../../protocol/media-
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { resumeCommand } from '../settings/globals.js'
 import { plural } from '../terminal/format.js'
 import { findRun, livesElsewhere } from './journal-rows.js'
 import { sha256Of } from './media-sources.js'
-import { resumeCommand } from './resume.js'
 
 /** Why there is no URL. */
 interface Unusable {

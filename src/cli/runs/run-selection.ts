@@ -10,15 +10,7 @@ import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { choiceOption, labelFilter, labelsOf, orList } from '../flags/values.js'
 import { readIds } from '../process/io.js'
-import {
-  allUnfinished,
-  lastRow,
-  lastRun,
-  rowOf,
-  type SelectedRuns,
-  selectNamed,
-  selectRows,
-} from './journal-rows.js'
+import { lastRow, rowOf, type SelectedRuns, selectNamed, selectRows } from './journal-rows.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */
@@ -85,12 +77,9 @@ function checkOneWay({ ids, last = false, all, label }: RunChoice): void {
 /** Returns the selected runs, and the context of their service. Throws `usage`, and `submission_unknown` for a run without an id. */
 export async function selectRuns(ctx: Context, choice: RunChoice): Promise<SelectedRuns> {
   checkOneWay(choice)
-  if (choice.last !== true && choice.all !== true) {
-    const names = await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)
-    return selectNamed(ctx, names)
-  }
-  const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
-  return selectRows(ctx, runs)
+  if (choice.last === true) return selectRows(ctx, 'last')
+  if (choice.all === true) return selectRows(ctx, { labels: labelsOf(choice.label) })
+  return selectNamed(ctx, await readIds(choice.ids, ctx.stdin, ctx.interrupts.first))
 }
 
 export interface FilterOptions {

@@ -49,9 +49,13 @@ async function build(): Promise<string> {
   await bundle.close()
   const entry = join(folder, 'start.cjs')
   // The renderer is looked for beside the code that starts it.
-  for (const name of ['renderer', 'thumbnailer', 'picture'])
+  for (const [user, name] of [
+    ['context', 'renderer'],
+    ['context', 'thumbnailer'],
+    ['runs', 'picture'],
+  ] as const)
     writeFileSync(
-      join(folder, 'src', 'cli', 'context', `${name}.cjs`),
+      join(folder, 'src', 'cli', user, `${name}.cjs`),
       `require(${JSON.stringify(resolve('dist', `${name}.cjs`))})`,
     )
   writeFileSync(entry, "require('./rushes.js').start()")

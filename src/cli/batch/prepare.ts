@@ -128,22 +128,16 @@ async function inFlightOf(ctx: Context, { batch, working }: Lock, lockPath: stri
   if (!existsSync(join(ctx.stateFolder, JOURNAL_FILE))) return nothing
   const journal = await ctx.openJournal()
   const found = journal.tryRead((): InFlight => {
-    const flights = journal.inFlight({ id: batch, lockPath }).map((run): Flight => {
-      const { entry = '', identity: hash, kind, model, address, id, key, row, urls } = run
-      const files = journal.filesOf(run)
-      return {
-        name: entry,
-        hash,
-        kind: kind as Kind | undefined,
-        model,
-        address,
-        run: id,
-        key,
-        row,
-        urls,
-        files,
-      }
-    })
+    const flights = journal.inFlight({ id: batch, lockPath }).map(
+      (run): Flight => ({
+        ...run,
+        name: run.entry ?? '',
+        hash: run.identity,
+        run: run.id,
+        kind: run.kind as Kind | undefined,
+        files: journal.filesOf(run),
+      }),
+    )
     return { flights, isElsewhere: working !== undefined && working !== journal.id }
   })
   return found ?? nothing

@@ -13,7 +13,6 @@ import type { CommandEnvironment, Connection, ConnectOptions, Context } from '..
 import { exitCodeOf } from '../process/exit.js'
 import { ErrorGroups } from '../runs/error-groups.js'
 import { isFree, isOnDisk } from '../runs/journal-rows.js'
-import { statusCells } from '../runs/run-cells.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
 import { tabRow } from '../terminal/format.js'
@@ -114,12 +113,13 @@ async function printState(
   state: RunState,
   { error, rows }: { readonly error: RushesError | undefined; readonly rows: (readonly string[])[] },
 ): Promise<void> {
-  const { id, urls } = state
+  const { id, status, urls } = state
   const row = find(id)
   const downloaded = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
   const files = downloaded.length === 0 ? ((await localFiles?.(urls)) ?? []) : downloaded
   const showsFiles = localFiles !== undefined || (out.stdoutIsTerminal && files.length > 0)
-  const cells = statusCells(state, showsFiles ? files.map(({ path }) => path) : urls)
+  const locations = showsFiles ? files.map(({ path }) => path) : urls
+  const cells = [id, status, locations.join(' ')].map(printable)
   if (out.mode.json) out.json(runJson({ ...row, id, state, files, error }))
   else if (out.stdoutIsTerminal) rows.push(cells)
   else out.line(tabRow(cells))

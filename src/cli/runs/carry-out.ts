@@ -261,10 +261,13 @@ async function carryOutRuns(
 /** Loads the code for pictures only if they are wanted. */
 async function printOf(command: RunsCommand): Promise<(record: RunRecord) => void | Promise<void>> {
   const { ctx, connection, delivery, isFollowed } = command
-  if (delivery.show === undefined || !isFollowed) return (record) => printRun(command, record)
-  const { openPictures } = await import('./pictures.js')
-  const pictures = await openPictures(ctx, delivery.show, connection.fetch)
-  return (record) => pictures?.printRun(record, linesOf(command, record)) ?? printRun(command, record)
+  const { show } = delivery
+  const pictures =
+    show !== undefined && isFollowed
+      ? await (await import('./pictures.js')).openPictures(ctx, show, connection.fetch)
+      : undefined
+  if (pictures === undefined) return (record) => printRun(command, record)
+  return (record) => pictures.printRun(record, linesOf(command, record))
 }
 
 /**

@@ -14,7 +14,6 @@
  * This file is the whole public interface; docs/library.md shows how to use it.
  */
 import { type Accepted, ApiClient, type CreateBody, encodeCreate } from './client/index.js'
-import { withoutUrls } from './runs/follow.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'
@@ -25,6 +24,7 @@ import { Limiter } from './limiter/index.js'
 import type { DownloadedFile } from './protocol/media.js'
 import type { RunState } from './protocol/run-state.js'
 import { pathProblem } from './protocol/validate.js'
+import { withoutUrls } from './runs/follow.js'
 import { states, wait } from './runs/wait.js'
 
 export interface CreateClientOptions {

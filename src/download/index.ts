@@ -71,8 +71,8 @@ export interface DownloadOptions {
   readonly target: Target
   /** One per output, as a `Namer` returns them; default: those of the target. */
   readonly names?: readonly string[] | undefined
-  /** Whether to replace existing files; a function decides per output. */
-  readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
+  /** Whether to replace existing files. */
+  readonly overwrite?: boolean | undefined
   /** Of the temporary files: see `temporaryBeside`. */
   readonly owner?: string | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
@@ -108,8 +108,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
       const createMeter = createProgress(outputs.length, options.onProgress)
       const downloads = outputs.map(async (output, at) => {
         const meter = createMeter()
-        const mayReplace = typeof overwrite === 'function' ? overwrite(output) : overwrite
-        const job = { source: output, kind: output.kind, overwrite: mayReplace, owner, meter, signal }
+        const job = { source: output, kind: output.kind, overwrite, owner, meter, signal }
         const deliver = (release: () => void): Promise<DeliveredOutput> => {
           // Free the slot first, so that the next download does not wait while the caller records this file.
           const beforeMove = (file: DownloadedFile) => {
@@ -168,7 +167,7 @@ interface DeliveryJob extends OutputJob {
 /** Downloads an output to its final path. Throws `download_failed` or the signal's reason; then only folders remain. */
 async function deliverToFile(options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> {
   const { name, overwrite, signal } = job
-  const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
+  const unchanged = await findUnchanged(name, job.earlier, signal)
   if (unchanged !== undefined) return { file: unchanged, warnings: [] }
   if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
   const download = new OutputDownload(options, job)

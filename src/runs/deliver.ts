@@ -8,7 +8,7 @@ import type { RunState } from '../protocol/run-state.js'
 import type { Delivery, RunsSession } from './run.js'
 
 export interface DeliverOptions
-  extends Pick<DownloadOptions, 'target' | 'owner' | 'earlier' | 'stdout' | 'onProgress'> {
+  extends Pick<DownloadOptions, 'target' | 'owner' | 'earlier' | 'overwrite' | 'stdout' | 'onProgress'> {
   readonly downloader: Downloader
   /** Kind and name for the file names. */
   readonly run: Pick<RunOutput, 'kind' | 'name'>
@@ -16,8 +16,6 @@ export interface DeliverOptions
   readonly row: number | undefined
   /** How to download the outputs later. */
   readonly hint: string
-  /** Whether the output with this index may replace an existing file. */
-  mayReplace(index: number): boolean
   /** Returns the names of the outputs from this index on. A rejection fails the delivery. */
   namesFor(urls: readonly string[], from: number): Promise<readonly string[] | undefined>
   /** Returns another final path for a complete file. A rejection fails the output. */
@@ -30,7 +28,7 @@ export async function deliver(
   state: RunState,
   options: DeliverOptions,
 ): Promise<Delivery> {
-  const { downloader, run, row, hint, mayReplace, namesFor, destinationOf, ...given } = options
+  const { downloader, run, row, hint, namesFor, destinationOf, ...given } = options
   const { id } = state
   const { first: signal } = interrupts
   const links = createLinks(state, clock, () => client.get(id, signal))
@@ -65,7 +63,6 @@ export async function deliver(
         earlier: [...(given.earlier ?? []), ...(known ?? [])],
         names,
         signal,
-        overwrite: (output) => mayReplace(indexOf(output)),
         async beforeMove(file, output) {
           const to = await destinationOf?.(file, indexOf(output))
           // Bytes written to standard output have no file.

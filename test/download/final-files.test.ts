@@ -130,6 +130,20 @@ describe('with --overwrite', () => {
     expect(contents(join(path, '..'))).toEqual(['fox.png'])
   })
 
+  it('a file of an earlier command that is unchanged is not downloaded again', async () => {
+    const path = join(newFolder(), 'fox.png')
+    const first = await put(path)
+    const earlier = first.ok ? [first.file] : []
+    const never = async function* () {
+      yield* once()
+      throw new Error('a second request')
+    }
+    expect(await put(path, { overwrite, earlier }, never)).toMatchObject({ ok: true, file: { path } })
+    writeFileSync(path, Buffer.alloc(PNG.length))
+    expect(await put(path, { overwrite, earlier })).toMatchObject({ ok: true })
+    expect(readFileSync(path)).toEqual(PNG)
+  })
+
   it('a link is replaced itself', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'other'), 'mine')

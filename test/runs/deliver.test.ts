@@ -56,7 +56,6 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
       target: { kind: 'template', template: join(folder, '{index}.{ext}') },
       hint: 'Download again.',
       namesFor: async () => undefined,
-      mayReplace: () => false,
     }),
   )
   return { files, error, asked }

@@ -17,8 +17,6 @@ interface Place {
   readonly path: string
   /** Hash of the file that existed when the plan was made, and that may be replaced. */
   readonly replaces: string | undefined
-  /** Whether the output needs no download. */
-  readonly isInPlace: boolean
 }
 
 export interface PlacesOptions {
@@ -74,7 +72,7 @@ export class Places {
     // Keep the name used by the download: leftovers of a killed batch under that name are removed.
     if (known !== undefined && isInPlace(fact, known.sha256)) {
       this.inPlace.push({ ...known, url: url ?? known.url, path: resolve(folder, file) })
-      return { path: resolve(folder, name), replaces: undefined, isInPlace: true }
+      return { path: resolve(folder, name), replaces: undefined }
     }
     // The plan checked only the outputs that it knew.
     const isPlanned = at < outputs.length
@@ -82,7 +80,7 @@ export class Places {
     const isChecked = fact.is === 'file' && (isPlanned || fact.isFree)
     // The bytes of a new run decide its extension; a file that is downloaded again keeps the one that it had.
     const path = resolve(folder, this.#known[at] === undefined ? name : file)
-    return { path, replaces: isChecked ? fact.sha256 : undefined, isInPlace: false }
+    return { path, replaces: isChecked ? fact.sha256 : undefined }
   }
 
   #refuseFile({ file, fact }: PlannedOutput): void {
@@ -90,10 +88,6 @@ export class Places {
     throw new RushesError('download_failed', `${file} already exists, and is not a file of this run.`, {
       hint: `Move it away, or replace it with --overwrite. The run is paid for: ${this.#options.continuation} downloads it then.`,
     })
-  }
-
-  mayReplace(index: number): boolean {
-    return this.#places[index]?.isInPlace !== true
   }
 
   /**

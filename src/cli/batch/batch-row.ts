@@ -152,7 +152,8 @@ export class BatchRow implements Row {
       owner: batch.plan.disk.owner,
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier: places.inPlace,
-      mayReplace: (index) => places.mayReplace(index),
+      // `destinationOf` looks at each file again directly before it is replaced.
+      overwrite: true,
       namesFor: (urls, from) => places.namesFor(urls, from),
       destinationOf: (file, index) => places.destinationOf(file, index),
     })

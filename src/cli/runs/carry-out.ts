@@ -318,7 +318,7 @@ class Downloads {
       target,
       hint,
       stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
-      mayReplace: () => delivery.overwrite,
+      overwrite: delivery.overwrite,
       namesFor: async (urls, from) =>
         this.#namer.name(urls.slice(from).map(() => ({ runId: id, kind: known?.kind }))),
       onProgress: (amount) => onProgress(id, amount),

@@ -1,11 +1,10 @@
 /**
  * The streams and the environment of the process, as `main` receives them. Also reads standard input, once per command.
  */
-import { createReadStream, type Stats, statSync } from 'node:fs'
+import { constants, createReadStream, openSync, type Stats, statSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { type RushesError, usageError } from '../../errors.js'
-import { raceAbort } from '../../host/abort.js'
-import { openReadable } from '../../host/first-line.js'
+import { onAbort, raceAbort } from '../../host/abort.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 
@@ -136,4 +135,74 @@ export async function readIds(
     throw usageError('More than one id is -.', 'Use one -: it reads an id from each line.')
   const read = users.length === 0 ? [] : linesOf((await readStdin(stdin, 'the ids', signal)).toString('utf8'))
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
+}
+
+/** The first line that is not blank of a file, a pipe or a process. Keeps at most `maxBytes` bytes, with the blank lines before it. */
+export class FirstLine {
+  readonly #maxBytes: number
+  #bytes = Buffer.alloc(0)
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Adds bytes; bytes after the line are dropped. */
+  readonly add = (chunk: Uint8Array): void => {
+    if (!this.isWhole) this.#bytes = Buffer.concat([this.#bytes, chunk]).subarray(0, this.#maxBytes)
+  }
+
+  /** Whether the end of the line, or `maxBytes` bytes, have been added. */
+  get isWhole(): boolean {
+    return this.#bytes.byteLength >= this.#maxBytes || this.#fromStart.includes('\n')
+  }
+
+  /** The line without leading space and without its line end. If the line end has not arrived, the text so far. */
+  get text(): string {
+    const [line = ''] = this.#fromStart.split('\n', 1)
+    return line.replace(/\r$/, '')
+  }
+
+  /** `>` in PowerShell 5 writes UTF-16 with a byte order mark. */
+  get #fromStart(): string {
+    const isUtf16 = this.#bytes[0] === 0xff && this.#bytes[1] === 0xfe
+    return this.#bytes.toString(isUtf16 ? 'utf16le' : 'utf8').replace(/^\uFEFF?[\u0000-\u0020]*/, '')
+  }
+}
+
+/**
+ * Reads up to the end of the line, then destroys the stream. Rejects with the signal's reason or the stream's error.
+ */
+export async function readFirstLine(
+  stream: Readable,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const line = new FirstLine(maxBytes)
+  const forget = onAbort(signal, () => stream.destroy())
+  try {
+    for await (const chunk of stream) {
+      line.add(chunk)
+      if (line.isWhole) break
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    forget()
+  }
+  signal.throwIfAborted()
+  return line.text
+}
+
+/**
+ * Opens a file or a pipe. A pipe without a writer does not block a thread of Node, which would keep the process alive.
+ * Returns undefined for a device, which may have no end. Throws the system's errors.
+ */
+export async function openReadable(path: string): Promise<Readable | undefined> {
+  const stats = statSync(path)
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return undefined
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  if (!stats.isFIFO()) return createReadStream(path, { fd })
+  const { Socket } = await import('node:net')
+  return new Socket({ fd, readable: true, writable: false })
 }

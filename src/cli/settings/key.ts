@@ -6,9 +6,8 @@ import { MAX_KEY_LENGTH, parseApiKey } from '../../client/service-access.js'
 import { RushesError } from '../../errors.js'
 import { onAbort, raceAbort } from '../../host/abort.js'
 import { isPosix } from '../../host/file-system.js'
-import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
 import { describeError, describeReason } from '../../host/system-error.js'
-import { type Env, variable } from '../process/io.js'
+import { type Env, FirstLine, openReadable, readFirstLine, variable } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
 
 interface KeySources {
@@ -89,7 +88,8 @@ async function runKeyCommand(command: string, { env, signal, showsStderr }: KeyS
     ...{ shell: true, env: { ...env }, detached: isGroup },
     stdio: [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe'],
   })
-  const [line, reason] = [createFirstLine(MAX_LINE_BYTES), createFirstLine(MAX_REASON_BYTES)]
+  const line = new FirstLine(MAX_LINE_BYTES)
+  const reason = new FirstLine(MAX_REASON_BYTES)
   // Reads both streams to the end, because a command fails when it cannot write its second line.
   child.stdout?.on('data', line.add)
   child.stderr?.on('data', reason.add)

@@ -44,14 +44,12 @@ const drained: Call = async (client) => {
 
 it.each<[string, Call]>([
   ['a create without a body', (client) => client.create(undefined as never)],
-  ['a create without an input', (client) => client.create({ model: 'acme/still-1' } as never)],
   ['a model without a provider', (client) => client.create({ ...BODY, model: 'still-1' })],
   ['a number that is none', (client) => client.create({ ...BODY, input: { seed: Number.NaN } })],
   ['a path in place of a URL', (client) => client.create({ ...BODY, input: { image_urls: ['fox.png'] } })],
   ['a path in an object', (client) => client.create({ ...BODY, input: { a: [{ mask: 'row:fox' }] } })],
   ['a circle', (client) => client.create({ ...BODY, input: CIRCLE })],
   ['an id that is another path', (client) => client.get('..')],
-  ['an empty id', (client) => client.wait('')],
   ['no id', (client) => client.wait(undefined as never)],
   ['the same when states are listed', drained],
   ['a limit that is no number', (client) => client.wait('run_1', { timeoutMs: Number.NaN })],

@@ -1,9 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { retryAfterMs } from '../../src/host/retry.js'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
-const MOST_MS = 60_000
 
 describe('Retry-After', () => {
   it.each([
@@ -25,16 +23,5 @@ describe('Retry-After', () => {
     ['later 2099', 0],
   ])('%j → %s', (header, expected) => {
     expect(retryAfterMs(header, NOW_MS)).toBe(expected)
-  })
-
-  it('always gives a number from 0 to the longest wait', () => {
-    const text = fc.oneof(fc.string(), fc.date({ noInvalidDate: true }).map(String), fc.double().map(String))
-    fc.assert(
-      fc.property(text, (header) => {
-        const waitMs = retryAfterMs(header, NOW_MS)
-        expect(waitMs).toBeGreaterThanOrEqual(0)
-        expect(waitMs).toBeLessThanOrEqual(MOST_MS)
-      }),
-    )
   })
 })

@@ -50,12 +50,10 @@ test.each(Object.entries(WORDS.place))(
     for (const [index, cast] of CASTS.entries()) {
       const setting = settingFor(`${word} with ${cast} ${WEATHERS[index % WEATHERS.length]}`, 1)
       const size = index % 2 ? { width: 2333, height: 900 } : { width: 1000, height: 1600 }
-      for (const framing of ['wide', 'close'] as const) {
-        const drawing = composeScene(setting, size, { number: 1, framing })
-        expect(drawing).not.toMatch(/NaN|undefined|Infinity|\[object/)
-        const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
-        expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
-      }
+      const drawing = composeScene(setting, size, { number: 1, framing: index % 4 < 2 ? 'wide' : 'close' })
+      expect(drawing).not.toMatch(/NaN|undefined|Infinity|\[object/)
+      const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
+      expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
     }
   },
 )

@@ -6,7 +6,7 @@ import { documentJson } from '../../protocol/model-document.js'
 import { describeValues, KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
-import type { SourceProblem } from '../../service/models/read-documents.js'
+import type { SourceProblem } from '../../service/models/read-models.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { defaultText, flagsOf } from '../flags/model-flags.js'
 import { choiceOption, orList } from '../flags/values.js'
@@ -155,10 +155,9 @@ async function readDocumentsOf(
       : await readPath(file, { signal: interrupts.first })
   const text = decodeUtf8(bytes)
   if (text === undefined) throw usageError(`${shownFile} is not UTF-8 text.`)
-  const [{ problemsError, readDocuments }, { readOwnDocument }] = await Promise.all([
-    import('../../service/models/read-documents.js'),
-    import('../../service/models/read-models.js'),
-  ])
+  const { problemsError, readDocuments, readOwnDocument } = await import(
+    '../../service/models/read-models.js'
+  )
   const problems: SourceProblem[] = []
   const sources = readDocuments(text, shownFile, (problem) => problems.push(problem))
   const names = new Set<string>()

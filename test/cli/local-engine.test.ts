@@ -259,7 +259,7 @@ test.each([
   ['images:127.0.0.1:1234', 'Example: --engine images:http://127.0.0.1:1234/v1'],
   ['replicate:flux', 'Example: --engine replicate:black-forest-labs/flux-schnell'],
   ['replicat:a/b', 'replicat:…: unknown type of engine "replicat". Did you mean replicate:?'],
-  ['imagess:http://127.0.0.1:1234/v1', 'Did you mean images:?'],
+  ['imagess:http://127.0.0.1:1234/v1', 'Did you mean "images"?'],
   ['http://127.0.0.1:1234/v1', 'Examples: images:http://127.0.0.1:1234/v1'],
   ['./no-such-file.sh', 'Example: --engine ./my-model.sh'],
   ['', 'Example: --engine images:http://127.0.0.1:1234/v1'],

@@ -50,11 +50,11 @@ export function readEngineWord(word: string, flag: string): EngineWord {
       `${flag}…: the URL of a server needs the type of the engine, such as images:http://….`,
       `Examples: ${Object.values(EXAMPLES).join(', ')}.`,
     )
-  checkType(word, flag)
   if (url !== undefined && type !== undefined) {
     const name = type === 'comfyui' || fragment.endsWith('.json') ? 'workflow' : 'model'
     return { type, url, ...(fragment !== '' && { [name]: fragment }) }
   }
+  checkType(word, flag)
   const [, named = '', rest = ''] = /^([a-z]+)(?::(.*))?$/s.exec(word) ?? []
   const example = Object.hasOwn(EXAMPLES, named) ? EXAMPLES[named] : undefined
   if (example === undefined) return { type: 'command', command: word }

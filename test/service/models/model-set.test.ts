@@ -102,7 +102,7 @@ describe('the models', () => {
   it.each<[word: string, message: RegExp]>([
     ['http://127.0.0.1:1', /the URL of a server needs the type of the engine, such as images:http/],
     ['constructor:http://127.0.0.1:1', /image=constructor:…: type must be one of images, comfyui, /],
-    ['imags:http://127.0.0.1:1', /image=imags:…: unknown type of engine "imags"\. Did you mean images:\?$/],
+    ['imags:http://127.0.0.1:1', /image=imags:…: type must be one of images, .*Did you mean "images"\?$/],
     [
       'images:http://127.0.0.1:1/v1#flow.json',
       /image=images:…: "workflow" is not a key of an engine of type images\.$/,

@@ -26,7 +26,7 @@ it.each<[url: string, publicUrl: string | undefined, where: string, flags: strin
   ['http://127.0.0.1:8000', 'http://127.0.0.1:7878', '', ''],
 ])('the hint for a sign-in link of %s as %s%s', (url, publicUrl, where, flags) => {
   const linesOf = (user: string | undefined) =>
-    consoleLines({ url, publicUrl, console: { linkToken: undefined, user } }, where)
+    consoleLines(publicUrl ?? url, { linkToken: undefined, user }, where)
   expect(linesOf('owner@localhost')).toEqual([
     `Console: ${publicUrl ?? url}/`,
     `To get a sign-in link: \`rushes admin user link owner@localhost${flags}\`.`,
@@ -37,12 +37,12 @@ it.each<[url: string, publicUrl: string | undefined, where: string, flags: strin
 })
 
 it('the hint for a sign-in link is absent on the first start, which prints the link itself', () => {
-  const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
-  expect(consoleLines({ ...start, console: { linkToken: 't', user: 'owner@localhost' } }, '')).toEqual([
+  const base = 'http://127.0.0.1:8000'
+  expect(consoleLines(base, { linkToken: 't', user: 'owner@localhost' }, '')).toEqual([
     'Console: http://127.0.0.1:8000/link/t',
     'Single-use sign-in link; expires in 15 minutes.',
   ])
-  expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])
+  expect(consoleLines(base, undefined, '')).toEqual([])
 })
 
 const TEXT = `- { name: acme/one, kind: image, engine: { type: preview } }

@@ -42,13 +42,14 @@ it('login stores a key that the service accepts, privately, with the address it 
   expect((await service.run('run image fox', { env })).code).toBe(4)
 })
 
-it('login needs the URL of the service without a terminal', async () => {
+it('login needs the URL of the service without a terminal, and with one that gives none', async () => {
   const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
-  const ran = await runCli('login', { env, stdin: 'rk_mine\n' })
-  expect(ran).toMatchObject({ code: 2, stdout: '' })
-  expect(ran.stderr).toBe(
-    'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n',
-  )
+  const missing =
+    'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n'
+  const piped = await runCli('login', { env, stdin: 'rk_mine\n' })
+  expect(piped).toMatchObject({ code: 2, stdout: '', stderr: missing })
+  const typed = await runCli('login', { env, stdin: '\n', tty: { stdin: true, stderr: true } })
+  expect(typed).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(missing) })
 })
 
 it('login at a port that refuses says at once what it tries again, and is exit 9 with the address', async () => {

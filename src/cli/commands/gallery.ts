@@ -92,7 +92,8 @@ function checkManifest(journal: Journal, path: string, typed = ''): void {
  * `--overwrite`. Throws `usage` for an invalid path, before anything is written.
  */
 function checkPagePath(output: string, overwrite: boolean): string {
-  if (output === '-') throw usageError('The page is written to a file.', 'Choose a path with -o <path>.')
+  if (output === '-')
+    throw usageError('-o -: the page cannot be written to standard output.', 'Choose a path with -o <path>.')
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)

@@ -246,9 +246,9 @@ function announce(
   { url, settings, service, models, dataFlag, metricsUrl }: Announcement,
 ): void {
   const { role, dataFolder, databaseUrl, publicUrl } = settings.service
-  const { apiKey } = service
-  const start = { url, publicUrl, console: service.console }
-  const link = linkOf(start)
+  const { apiKey, console: start } = service
+  const base = publicUrl ?? url
+  const link = linkOf(base, start)
   const image = defaultDocument(models, 'image')?.name ?? ''
   const video = defaultDocument(models, 'video')?.name ?? ''
   if (out.mode.json) {
@@ -284,7 +284,7 @@ function announce(
     out.note(`These are the default models. To list all ${models.length}: \`rushes models --refresh\`.`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   const admin = databaseUrl === undefined ? dataWords : ' --database <url>'
-  for (const line of consoleLines(start, admin)) out.note(line)
+  for (const line of consoleLines(base, start, admin)) out.note(line)
   out.note(
     apiKey === undefined
       ? 'The API key (RUSHES_API_KEY) was shown on the first start. ' +
@@ -293,28 +293,21 @@ function announce(
   )
 }
 
-interface ConsoleAnnouncement {
-  readonly url: string
-  /** Result of `publicUrlOf`. */
-  readonly publicUrl: string | undefined
-  /** Undefined without a console. */
-  readonly console: ConsoleStart | undefined
-}
+const linkOf = (base: string, start: ConsoleStart | undefined): string | undefined =>
+  start?.linkToken && `${base}${linkPath(start.linkToken)}`
 
-const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url
-
-function linkOf(announcement: ConsoleAnnouncement): string | undefined {
-  const { linkToken } = announcement.console ?? {}
-  return linkToken === undefined ? undefined : `${consoleBase(announcement)}${linkPath(linkToken)}`
-}
-
-/** The lines about the console. `where`: the flags of `rushes admin` that select this service. */
-export function consoleLines(announcement: ConsoleAnnouncement, where: string): readonly string[] {
-  const { console: start } = announcement
+/**
+ * The lines about the console. `base`: of its URLs. `start`: undefined without a console. `where`: the flags of `rushes admin`
+ * that select this service.
+ */
+export function consoleLines(
+  base: string,
+  start: ConsoleStart | undefined,
+  where: string,
+): readonly string[] {
   if (start === undefined) return []
-  const link = linkOf(announcement)
+  const link = linkOf(base, start)
   if (link !== undefined) return [`Console: ${link}`, 'Single-use sign-in link; expires in 15 minutes.']
-  const base = consoleBase(announcement)
   const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
   return [
     `Console: ${base}/`,

@@ -202,14 +202,18 @@ async function writeDocument(path: string, text: string): Promise<void> {
 const EXAMPLES =
   'Examples: fal:fal-ai/flux/dev, replicate:black-forest-labs/flux-schnell, openrouter:google/veo-3.1.'
 
+const ADDRESSES: readonly (readonly [ModelAddress['provider'], RegExp])[] = [
+  ['fal', /^fal:([\w.-]+(?:\/[\w.-]+)+)$/],
+  ['replicate', /^replicate:([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/],
+  ['openrouter', /^openrouter:([\w.-]+\/[\w.-]+(?::[\w.-]+)?)$/],
+]
+
 /** Reads `fal:<endpoint>`, `replicate:<owner/name[:version]>` or `openrouter:<id>`. Throws `usage`. */
 export function parseAddress(word: string): ModelAddress {
-  const [, fal] = /^fal:([\w.-]+(?:\/[\w.-]+)+)$/.exec(word) ?? []
-  if (fal !== undefined) return { provider: 'fal', model: fal, version: undefined }
-  const [, model, version] = /^replicate:([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(word) ?? []
-  if (model !== undefined) return { provider: 'replicate', model, version }
-  const [, id] = /^openrouter:([\w.-]+\/[\w.-]+(?::[\w.-]+)?)$/.exec(word) ?? []
-  if (id !== undefined) return { provider: 'openrouter', model: id, version: undefined }
+  for (const [provider, pattern] of ADDRESSES) {
+    const [, model, version] = pattern.exec(word) ?? []
+    if (model !== undefined) return { provider, model, version }
+  }
   throw usageError(
     `"${shortened(word, 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
     EXAMPLES,

@@ -7,7 +7,7 @@ import { EXIT, usageError } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
 import { printable, shortened } from '../protocol/text.js'
 import type { CommandEnvironment, ReplaceableParts } from './context/context.js'
-import { findCommand } from './help/find-command.js'
+import { findCommand, usageOf } from './help/usage-errors.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
 import { commandWord, type Globals, globalsOf, wantsJson } from './settings/globals.js'
@@ -84,7 +84,6 @@ async function parse(program: Command, argv: readonly string[], warn: (text: str
     await program.parseAsync(line, { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError) || thrown.exitCode === 0) throw thrown
-    const { usageOf } = await import('./help/usage-errors.js')
     throw usageOf(thrown, command)
   }
 }

@@ -2,8 +2,8 @@
 import { Command, Option } from 'commander'
 import { KINDS } from '../protocol/models.js'
 import type { CommandEnvironment } from './context/context.js'
-import { findCommand } from './help/find-command.js'
 import { GLOBAL_OPTIONS, HELP_FORMAT } from './help/format-help.js'
+import { findCommand } from './help/usage-errors.js'
 import { VERSION } from './process/version.js'
 import { type Globals, globalOptions, globalsOf } from './settings/globals.js'
 

@@ -96,6 +96,10 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best?.candidate
 }
 
+/** Joins values for a sentence: `bash, zsh or fish`. */
+export const orList = (values: readonly string[]): string =>
+  values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`
+
 /** Returns ` Did you mean "list"?`, or an empty text if no candidate is close. */
 export function didYouMean(word: string, candidates: readonly string[]): string {
   const near = nearest(word, candidates)

@@ -1,8 +1,9 @@
 /** `rushes completion`: prints a static script of a shell, made from the table of commands: commands, flags and their values. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
+import { orList } from '../../protocol/text.js'
 import type { CommandEnvironment } from '../context/context.js'
-import { choiceArgument, orList } from '../flags/values.js'
+import { choiceArgument } from '../flags/values.js'
 
 /** What may follow the words of a command: a subcommand, a value of its argument, or a flag. */
 interface Row {

@@ -5,11 +5,11 @@ import { describeError, errorCode, isSystemError } from '../../host/system-error
 import { documentJson } from '../../protocol/model-document.js'
 import { describeValues, KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
-import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import { didYouMean, orList, printable, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-models.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { defaultText, flagsOf } from '../flags/model-flags.js'
-import { choiceOption, orList } from '../flags/values.js'
+import { choiceOption } from '../flags/values.js'
 import type { ImportOptions } from '../imports/import-model.js'
 import {
   addModel,

@@ -24,6 +24,7 @@ import {
 } from '../flags/model-flags.js'
 import { labelsOf, wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
+import { unknownFlag, usageOf } from '../help/usage-errors.js'
 import type { CreateRunsOptions } from '../runs/carry-out.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { modelFor, wrongKind } from '../settings/settings.js'
@@ -142,12 +143,10 @@ async function readModelFlags(
     line = reader.parseOptions([...unknown])
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    const { usageOf } = await import('../help/usage-errors.js')
     throw usageOf(error, command)
   }
   const [flag] = line.unknown
   if (flag !== undefined) {
-    const { unknownFlag } = await import('../help/usage-errors.js')
     const isNamed = name !== undefined && isModelName(name)
     throw unknownFlag(flag, command, isNamed ? { name, isKnown: document !== undefined } : undefined)
   }

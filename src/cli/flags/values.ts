@@ -4,13 +4,9 @@ import { messageOf, usageError } from '../../errors.js'
 import { readJson } from '../../protocol/json.js'
 import { findInexact } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { asLabel, didYouMean, labelProblem, MAX_LABELS } from '../../protocol/text.js'
+import { asLabel, didYouMean, labelProblem, MAX_LABELS, orList } from '../../protocol/text.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 import type { Terminal } from '../terminal/output.js'
-
-/** Joins values for a sentence: `bash, zsh or fish`. */
-export const orList = (values: readonly string[]): string =>
-  values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`
 
 const oneOf =
   (what: string, values: readonly string[]) =>

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
 import { decide, type RowAction, type RowFlags } from '../../src/batch/plan/decide.js'
 import type { FileFact } from '../../src/batch/plan/disk.js'
-import type { Flight } from '../../src/batch/plan/index.js'
+import type { Flight } from '../../src/batch/plan/pair.js'
 
 const FLAGS: RowFlags = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
 const OWN = { sha256: 'b'.repeat(64), bytes: 1, content_type: 'image/png' }

@@ -3,12 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import {
-  type ManifestEntry,
-  type ManifestResult,
-  type Models,
-  readManifest,
-} from '../../src/batch/manifest/index.js'
+import type { ManifestEntry } from '../../src/batch/manifest/entry.js'
+import { type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
+import type { Models } from '../../src/batch/manifest/row.js'
 import { identifyMediaFile } from '../../src/cli/runs/media-sources.js'
 import { summaryOf } from '../../src/protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'

@@ -1,7 +1,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { inputToSend, type SentReference } from '../../src/batch/manifest/index.js'
+import type { SentReference } from '../../src/batch/manifest/entry.js'
+import { inputToSend } from '../../src/batch/manifest/sources.js'
 import { fileUrl } from '../../src/cli/runs/run-outputs.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { writeJson } from '../../src/protocol/json.js'
@@ -98,13 +99,11 @@ runs:
     ['an alias of itself', 'x-a: &a [*a]\nruns: []', /^1 \*a is inside the value that it repeats$/],
     ['an unknown alias', 'runs: *a', /^1 Unresolved alias .*: a$/],
     ['brackets without end', '['.repeat(20_000), /levels deep/],
-    ['dashes without end', '- '.repeat(20_000), /levels deep/],
     ['two documents', 'runs: []\n---\nruns: []', /^2 a second YAML document starts here/],
     ['a field that occurs twice', 'runs:\n  - name: a\n    name: b', /^3 the key "name" occurs twice$/],
     ['a tag', 'runs: !mine []', /^1 unresolved tag: !mine$/],
     ['a map as a name', 'runs: [{? {a: b} : c}]', /^1 a key must be text$/],
     ['nothing', '', /^1 the manifest is empty$/],
-    ['a comment alone', '# nothing', /^1 the manifest is empty$/],
     ['UTF-16', Buffer.from('\ufeffruns: []', 'utf16le'), /^1 the manifest is UTF-16 text: save it as UTF-8$/],
     ['other bytes', Buffer.from([0x61, 0xff]), /^1 the manifest is not valid UTF-8 text$/],
     ['too many bytes', Buffer.alloc(16 * 1024 * 1024 + 1, ' '), /16 MiB/],
@@ -240,13 +239,10 @@ describe('names and outputs', () => {
     [['name: a, output: "{nmae}.png"'], 'Did you mean {name}?'],
     [['name: a, output: "{ext}"'], 'only as the extension'],
     [['name: a, output: a/'], 'is a folder'],
-    [['name: a, output: "."'], 'is a folder'],
     [["name: a, output: 'a\\b.png'"], 'contains a backslash'],
     [['name: a, output: ../a.png'], 'is outside the folder of the manifest'],
-    [['name: a, output: b/../../a.png'], 'is outside'],
     [['name: a, output: /tmp/a.png'], 'is outside'],
     [['name: a, output: "C:/a.png"'], 'is outside'],
-    [['name: ../a'], 'is outside'],
     [['name: a', 'name: a'], '2 the name "a" is already used in line 1'],
     [['name: a, count: 2', 'name: a-2, output: x.png'], 'the name "a-2" is already used in line 1'],
     [

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { ManifestEntry } from '../../src/batch/manifest/index.js'
+import type { ManifestEntry } from '../../src/batch/manifest/entry.js'
 import { selectorFor } from '../../src/cli/batch/options.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily } from '../support/family.js'

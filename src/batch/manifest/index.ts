@@ -175,14 +175,3 @@ async function entriesOf(
   reportCycle(entries)
   return [...entries.keys()]
 }
-
-export type {
-  Manifest,
-  ManifestEntry,
-  MediaReference,
-  RowReference,
-  SentReference,
-} from './entry.js'
-export type { ManifestProblem } from './parse.js'
-export type { Models } from './row.js'
-export { inputToSend, type MediaRules } from './sources.js'

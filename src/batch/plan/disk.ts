@@ -9,7 +9,7 @@ import { addTo } from '../../protocol/lists.js'
 import { numbered } from '../../protocol/output-names.js'
 import { cutToBytes } from '../../protocol/text.js'
 import { type Lock, type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
-import type { ManifestEntry } from '../manifest/index.js'
+import type { ManifestEntry } from '../manifest/entry.js'
 import {
   type FileClaim,
   FileIndex,

@@ -5,8 +5,15 @@ import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
 import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
-import { levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/entry.js'
-import type { Manifest, ManifestEntry, Models } from '../manifest/index.js'
+import {
+  levelsOf,
+  type Manifest,
+  type ManifestEntry,
+  type RowNode,
+  sourcesOf,
+  withSources,
+} from '../manifest/entry.js'
+import type { Models } from '../manifest/row.js'
 import {
   type BlockedAction,
   type CreateAction,
@@ -322,13 +329,3 @@ export const activeSteps = (plan: Plan): readonly ActiveStep[] => plan.steps.fil
 /** False for a row whose files already exist on this machine. */
 export const needsService = ({ action }: ActiveStep): boolean =>
   action.do === 'create' || action.why !== 'moved'
-
-export type {
-  BlockedAction,
-  CreateAction,
-  DownloadAction,
-  RowAction,
-  RowFlags,
-} from './decide.js'
-export { type Disk, isInPlace, type PlannedOutput } from './disk.js'
-export type { Flight } from './pair.js'

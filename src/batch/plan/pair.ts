@@ -11,8 +11,9 @@ import type { DownloadedFile } from '../../protocol/media.js'
 import { withMedia } from '../../protocol/media-parameters.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import type { Lock, Made } from '../lock/lock.js'
-import type { ManifestEntry, Models } from '../manifest/index.js'
+import type { ManifestEntry } from '../manifest/entry.js'
 import { withoutExtension } from '../manifest/outputs.js'
+import type { Models } from '../manifest/row.js'
 
 /** A create or a run that the lock file does not have. Only the journal knows it. */
 export interface Flight {

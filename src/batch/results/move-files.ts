@@ -22,8 +22,8 @@ import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
-import { mayWrite, unchangedHash } from '../plan/disk.js'
-import { type Disk, isInPlace, type Plan, type PlanStep } from '../plan/index.js'
+import { type Disk, isInPlace, mayWrite, unchangedHash } from '../plan/disk.js'
+import type { Plan, PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
   readonly disk: Disk

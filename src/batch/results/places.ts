@@ -8,8 +8,8 @@ import { exists } from '../../host/file-system.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
-import { mayWrite, unchangedHash } from '../plan/disk.js'
-import { type ActiveStep, isInPlace, type Plan, type PlannedOutput, placedFile } from '../plan/index.js'
+import { isInPlace, mayWrite, type PlannedOutput, unchangedHash } from '../plan/disk.js'
+import { type ActiveStep, type Plan, placedFile } from '../plan/index.js'
 
 /** Path of an output. */
 interface Place {

@@ -15,8 +15,9 @@ import {
   outputsOf,
   publicUrl,
 } from '../../batch/lock/lock.js'
-import { inputToSend } from '../../batch/manifest/index.js'
-import { type ActiveStep, decideAgain, type Flight, isActive, needsService } from '../../batch/plan/index.js'
+import { inputToSend } from '../../batch/manifest/sources.js'
+import { type ActiveStep, decideAgain, isActive, needsService } from '../../batch/plan/index.js'
+import type { Flight } from '../../batch/plan/pair.js'
 import { Places } from '../../batch/results/places.js'
 import { inactiveResult, movedResult, type RowResult, unconfirmedResult } from '../../batch/results/rows.js'
 import { encodeCreate } from '../../client/create.js'

@@ -1,7 +1,7 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
 import { appendFileSync, lstatSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import type { Manifest } from '../../batch/manifest/index.js'
+import type { Manifest } from '../../batch/manifest/entry.js'
 import { RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/file-system.js'
 import { describeError } from '../../host/system-error.js'

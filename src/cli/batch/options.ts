@@ -1,5 +1,5 @@
 /** Checks the flags of `rushes batch`, selects the rows of `--only`, and builds the command that continues a batch. */
-import type { ManifestEntry } from '../../batch/manifest/index.js'
+import type { ManifestEntry } from '../../batch/manifest/entry.js'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { didYouMean, printable } from '../../protocol/text.js'

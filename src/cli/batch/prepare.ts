@@ -3,14 +3,11 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf } from '../../batch/lock/lock.js'
-import {
-  type Manifest,
-  type ManifestOptions,
-  type ManifestProblem,
-  readManifest,
-} from '../../batch/manifest/index.js'
-import { type Flight, makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
-import { recordedModels } from '../../batch/plan/pair.js'
+import type { Manifest } from '../../batch/manifest/entry.js'
+import { type ManifestOptions, readManifest } from '../../batch/manifest/index.js'
+import type { ManifestProblem } from '../../batch/manifest/parse.js'
+import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { type Flight, recordedModels } from '../../batch/plan/pair.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { JOURNAL_FILE } from '../../journal/index.js'
 import { summaryOf } from '../../protocol/identity.js'

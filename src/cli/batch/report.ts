@@ -2,14 +2,9 @@
 import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import { OPEN } from '../../batch/manifest/outputs.js'
-import {
-  activeSteps,
-  isInPlace,
-  type LeftRun,
-  type Plan,
-  type PlanStep,
-  type RowAction,
-} from '../../batch/plan/index.js'
+import type { RowAction } from '../../batch/plan/decide.js'
+import { isInPlace } from '../../batch/plan/disk.js'
+import { activeSteps, type LeftRun, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import type { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'

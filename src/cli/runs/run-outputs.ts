@@ -5,7 +5,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Made, outputsOf } from '../../batch/lock/lock.js'
-import type { RowReference, SentReference } from '../../batch/manifest/index.js'
+import type { RowReference, SentReference } from '../../batch/manifest/entry.js'
 import { tooLarge } from '../../client/create.js'
 import type { ApiClient } from '../../client/index.js'
 import { isServed, parseOutputUrl } from '../../download/output-request.js'

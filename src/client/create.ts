@@ -187,8 +187,7 @@ function outcomeOfAnswer(
   // A proxy that answers 408 waited too long for the service, which may have accepted the run.
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', answer }
   const message = printable(parseErrorBody(text).message ?? '')
-  const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
-  const answered = `${status}${target}${message === '' ? '' : ` (${shortened(message, 120)})`}`
+  const answered = `${status}${targetOf(location)}${message === '' ? '' : ` (${shortened(message, 120)})`}`
   return {
     kind: 'unknown',
     why: `the service answered ${answered}, which does not show whether it accepted the run`,
@@ -197,6 +196,9 @@ function outcomeOfAnswer(
     cause: failure,
   }
 }
+
+const targetOf = (location: string | undefined): string =>
+  location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
 
 /** A run that exists, because the service answered 201. */
 export interface Accepted {
@@ -260,9 +262,8 @@ const notCreated = (error: RushesError): RushesError =>
  * address.
  */
 function redirected({ status, location }: ServiceAnswer, host: string): RushesError {
-  const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
   return badResponse(
-    `${host} answered the create with a redirect (${status}${target}). Redirects are not followed. The run was not created.`,
+    `${host} answered the create with a redirect (${status}${targetOf(location)}). Redirects are not followed. The run was not created.`,
     {
       httpStatus: status,
       hint: 'Use the URL that it redirects to, with --base-url, RUSHES_BASE_URL or `rushes config set baseUrl <url>`.',

@@ -128,26 +128,20 @@ function outcomeOf(
   { failureStatuses, runIdField, clock }: Engine,
 ): StatusOutcome {
   const { status } = answer
+  const invalid = (why: string) =>
+    temporary(badResponse(`The service sent an invalid response: ${why}.`, { runId: id, httpStatus: status }))
   if (status >= 200 && status < 300) {
     const parsed = parseJson(answer.text)
     const run = parsed.ok ? parseRun(parsed.value, id, failureStatuses) : parsed
     const isOther = parsed.ok && !isOfRun(parsed.value, id, runIdField)
     if (run.ok && !isOther) return { kind: 'state', state: run.value }
     const wrong = isOther ? 'it is of another run' : run.ok ? '' : run.wrong
-    return temporary(
-      badResponse(`The service sent an invalid response: ${answer.unreadable ?? wrong}.`, {
-        runId: id,
-        httpStatus: status,
-      }),
-    )
+    return invalid(answer.unreadable ?? wrong)
   }
   const error = errorOfAnswer(answer).with({ runId: id })
   if (status >= 500 || isRateLimited(answer))
     return temporary(error, retryAfterMs(answer.retryAfter, clock.now()))
-  if (status >= 400) return { kind: 'final', error }
-  return temporary(
-    badResponse(`The service sent an invalid response: HTTP ${status}.`, { runId: id, httpStatus: status }),
-  )
+  return status >= 400 ? { kind: 'final', error } : invalid(`HTTP ${status}`)
 }
 
 /**

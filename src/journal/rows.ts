@@ -319,10 +319,7 @@ export function sortByOutput(
 ): readonly DownloadedFile[] {
   const positions = positionsOf(urls)
   const positionOf = ({ url }: DownloadedFile) => positions.get(url) ?? urls.length
-  return files
-    .map((file) => ({ file, position: positionOf(file) }))
-    .sort((a, b) => a.position - b.position)
-    .map(({ file }) => file)
+  return files.toSorted((one, other) => positionOf(one) - positionOf(other))
 }
 
 /** Returns the position of each link among the outputs, from 0. Of equal links, the first one counts. */
@@ -366,23 +363,23 @@ const IS_IN_FOLDER = `(instr(folder || ?, ?) = 1 OR instr(manifest, ?) = 1
 
 /** Returns the condition of a filter, without its limit: empty, or `WHERE …` with a space at its end. */
 export function whereOf(filter: ListFilter) {
-  const names = (Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]).filter(
-    (name) => filter[name] !== undefined,
-  )
-  const { labels = [], folder } = filter
-  const conditions = [
-    ...names.map((name) => CONDITIONS[name]),
-    ...labels.map(() => HAS_LABEL),
-    ...(folder === undefined ? [] : [IS_IN_FOLDER]),
-  ]
-  const within = folder?.endsWith(sep) ? folder : `${folder}${sep}`
-  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-  const values: readonly SqlValue[] = [
-    ...names.map((name) => filter[name] ?? null),
-    ...labels,
-    ...(folder === undefined ? [] : [sep, within, within, within]),
-  ]
-  return { where, values }
+  const conditions: string[] = []
+  const values: SqlValue[] = []
+  const add = (condition: string, ...own: readonly SqlValue[]) => {
+    conditions.push(condition)
+    values.push(...own)
+  }
+  for (const name of Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]) {
+    const value = filter[name]
+    if (value !== undefined) add(CONDITIONS[name], value)
+  }
+  for (const label of filter.labels ?? []) add(HAS_LABEL, label)
+  const { folder } = filter
+  if (folder !== undefined) {
+    const within = folder.endsWith(sep) ? folder : `${folder}${sep}`
+    add(IS_IN_FOLDER, sep, within, within, within)
+  }
+  return { where: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `, values }
 }
 
 /**

@@ -14,7 +14,7 @@ import { DATABASE_NAME, type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
 import { type Verification, verifyLedger } from './store/accounts.js'
 import { nameOf } from './store/postgres/connection-errors.js'
-import { type Client, createClient } from './store/postgres/driver.js'
+import { type Client, createClient } from './store/postgres/database.js'
 import { openSchema } from './store/postgres/open-schema.js'
 import { explainDatabaseError, MOVED, openServiceDatabase } from './store/sqlite/index.js'
 

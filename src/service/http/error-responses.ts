@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
 import { StorageUnavailable } from '../files/contract.js'
 import { Refusal } from '../rules/refusal.js'
-import { DatabaseUnavailable } from '../store/retry.js'
+import { DatabaseUnavailable } from '../store/sql.js'
 import { isDiskUnusable } from '../worker/log.js'
 
 const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { StorageUnavailable } from '../../../src/service/files/contract.js'
 import { refusalOf } from '../../../src/service/http/error-responses.js'
-import { DatabaseUnavailable } from '../../../src/service/store/retry.js'
+import { DatabaseUnavailable } from '../../../src/service/store/sql.js'
 
 test.each<readonly [error: Error, status: number, code: string]>([
   [new DatabaseUnavailable(new Error('connect ECONNREFUSED 10.0.0.7:5432')), 503, 'not_ready'],

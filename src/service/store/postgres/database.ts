@@ -1,25 +1,84 @@
 /**
- * Statements and transactions on a pool of connections. Retries on another connection after a lost one for up to 5 s,
- * then throws `DatabaseUnavailable`.
+ * The driver (`pg`) with the settings of every connection, and statements and transactions on a pool of them. Retries on
+ * another connection after a lost one for up to 5 s, then throws `DatabaseUnavailable`.
  */
-import { DatabaseRetry, DatabaseUnavailable } from '../retry.js'
+import pg from 'pg'
 import {
   createCompiler,
   type Database,
+  DatabaseRetry,
+  DatabaseUnavailable,
   type Queries,
   type Row,
   type Transaction,
   type Values,
 } from '../sql.js'
-import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
-  BEGIN_SNAPSHOT,
-  beginOf,
-  createPool,
-  type Pool,
-  type PoolClient,
-  STATEMENT_TIMEOUT_MS,
-} from './driver.js'
+  driverUrl,
+  forgetValues,
+  isConnectionLost,
+  isOverloaded,
+  isSerializationFailure,
+} from './connection-errors.js'
+
+/**
+ * The server cancels a statement after 5 s. The driver stops waiting a little later, in case the server does not
+ * respond.
+ */
+const STATEMENT_TIMEOUT_MS = 5_000
+const QUERY_TIMEOUT_MS = 6_000
+/** The server ends a transaction that is idle for this time, so that a stopped process does not keep its locks. */
+const IDLE_TRANSACTION_TIMEOUT_MS = 4_000
+const CONNECT_TIMEOUT_MS = 5_000
+
+/**
+ * The beginning of every transaction. Nothing lives longer than a transaction, so that it works behind PgBouncer.
+ * Without sequential scans: every statement has an index, but the tables grow from empty to millions of rows before
+ * statistics exist.
+ */
+const beginOf = (statementTimeoutMs: number): string => `
+  BEGIN ISOLATION LEVEL READ COMMITTED;
+  SET LOCAL search_path = rushes;
+  SET LOCAL enable_seqscan = off;
+  SET LOCAL jit = off;
+  SET LOCAL statement_timeout = ${statementTimeoutMs};
+  SET LOCAL idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_TIMEOUT_MS}`
+
+/** The beginning of a full check, which reads whole tables at one moment. */
+const BEGIN_SNAPSHOT = `
+  BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SET LOCAL search_path = rushes;
+  SET LOCAL statement_timeout = 0`
+
+/** Parses bigint as a number. The driver returns text by default; all values here fit into a double. */
+const types = new pg.TypeOverrides()
+types.setTypeParser(pg.types.builtins.INT8, Number)
+
+/** Throws the driver's error if the URL is invalid. */
+const clientConfig = (url: string): pg.ClientConfig => ({
+  connectionString: driverUrl(url),
+  fallback_application_name: 'rushes',
+  types,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+})
+
+const createPool = (url: string, max: number): pg.Pool =>
+  new pg.Pool({
+    ...clientConfig(url),
+    max,
+    idleTimeoutMillis: 30_000,
+    query_timeout: QUERY_TIMEOUT_MS,
+    // Sends a statement without waiting for the result of the previous one.
+    pipeline: true,
+  })
+
+export type { Client } from 'pg'
+
+/** Creates a connection outside the pool, without a statement timeout. */
+export const createClient = (url: string, options: { readonly pipeline?: boolean } = {}): pg.Client =>
+  new pg.Client({ ...clientConfig(url), ...options })
 
 /** Query timeout of full checks, which read whole tables. */
 const MAX_SLOW_MS = 3_600_000
@@ -107,8 +166,8 @@ interface Transact {
 }
 
 async function onConnection<Result>(
-  pool: Pool,
-  use: (client: PoolClient) => Promise<Result>,
+  pool: pg.Pool,
+  use: (client: pg.PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect()
   let isLost = false
@@ -123,7 +182,7 @@ async function onConnection<Result>(
   }
 }
 
-function queriesOn(client: PoolClient, query_timeout: number | undefined): Queries {
+function queriesOn(client: pg.PoolClient, query_timeout: number | undefined): Queries {
   const send = (sql: string, given: Values = {}) => {
     const { text, list: values } = compiled(sql, given)
     // `query_timeout` is missing from the types.

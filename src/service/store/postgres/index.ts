@@ -2,13 +2,12 @@
  * The store on PostgreSQL, for several nodes on one database. The queue is the table of runs itself: a run is claimed in
  * the same database as credits and leases.
  *
- *   driver.ts       the package `pg`, and the settings of a connection
- *   database.ts     statements and transactions on a pool, retried after a lost connection
+ *   database.ts     the package `pg`; statements and transactions on a pool, retried after a lost connection
  *   open-schema.ts  creates the schema `rushes` at the first start
  */
 import type { Clock } from '../../../host/clock.js'
 import { createStore, type Store } from '../index.js'
-import { DatabaseRetry } from '../retry.js'
+import { DatabaseRetry } from '../sql.js'
 import { createDatabase } from './database.js'
 import { openSchema } from './open-schema.js'
 import { createPostgresRateLimiter } from './rates.js'

@@ -3,7 +3,7 @@ import { type RushesError, usageError } from '../../../errors.js'
 import { errorCode } from '../../../host/system-error.js'
 import { FORMAT, scriptsOf } from '../schema.js'
 import { checkUrl, explainConnection, nameOf } from './connection-errors.js'
-import { type Client, createClient } from './driver.js'
+import { type Client, createClient } from './database.js'
 
 const MIN_VERSION = 14
 /** "rush" as a number, so that no other program takes the lock. */

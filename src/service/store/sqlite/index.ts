@@ -16,9 +16,16 @@ import {
 } from '../../../host/database.js'
 import { errorCode, isBusy } from '../../../host/system-error.js'
 import { createStore, type Store, type StoreParts } from '../index.js'
-import { DatabaseRetry } from '../retry.js'
 import { scriptsOf } from '../schema.js'
-import { createCompiler, type Database, type Queries, type Row, type SqlValue, type Values } from '../sql.js'
+import {
+  createCompiler,
+  type Database,
+  DatabaseRetry,
+  type Queries,
+  type Row,
+  type SqlValue,
+  type Values,
+} from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
 

@@ -161,12 +161,8 @@ it('a row whose source fails blocks the rows that use it, which cost nothing, an
 })
 
 it('a row whose source fails whose create has an unknown outcome blocks until that is known', async () => {
-  const { run, created, service } = await createFamily()
-  const losing: Fetch = async (request) => {
-    if (request.method !== 'POST') return service.counting(request)
-    return scripted({ status: 500 }).fetch(request)
-  }
-  expect((await run([], { fetch: losing })).code).toBe(13)
+  const { run, created } = await createFamily()
+  expect((await run([], { faults: ['create:500'] })).code).toBe(13)
   const plan = await run('--check')
   expect(plan.code).toBe(10)
   expect(plan.stdout).toContain('blocked\trun\trun.{ext}\trow:sheet is unconfirmed\n')

@@ -144,11 +144,7 @@ it('an error of a run is exit 10, and the next batch creates it again', async ()
 
 it('a batch whose runs the service never answers for ends with the error of the network, not with 11', async () => {
   const batch = await createFamily([FOX])
-  const fetch: Fetch = (request) =>
-    request.method === 'POST'
-      ? batch.service.counting(request)
-      : Promise.reject(new HttpFailure('reset', { sent: true, code: 'ECONNRESET' }))
-  expect((await batch.run('--timeout 20s', { fetch })).code).toBe(9)
+  expect((await batch.run('--timeout 20s', { faults: ['status:reset'] })).code).toBe(9)
 })
 
 it('a create whose outcome is unknown waits for --resubmit-unconfirmed before it is sent again', async () => {
@@ -199,7 +195,7 @@ it('a create whose outcome is unknown does not take over what was created from t
     await batch.service.clock.advance(5_000)
   }
   await create('before.png')
-  expect((await batch.run([], { fetch: refusal(500, 'internal_error') })).code).toBe(13)
+  expect((await batch.run([], { faults: ['create:500'] })).code).toBe(13)
   await create('after.png')
   batch.created()
   expect((await batch.run()).code).toBe(13)
@@ -482,15 +478,9 @@ async function createLost() {
   return family
 }
 
-const NO_RUN = { error: { code: 'run_not_found', message: 'no such run' } }
-
 it('a time limit that passes while a replica does not know the new run does not advise to pay again', async () => {
   const { run, service, flights } = await createFamily([SHEET])
-  const fetch: Fetch = (request) =>
-    request.method === 'POST'
-      ? service.counting(request)
-      : scripted({ status: 404, body: NO_RUN }).fetch(request)
-  const { stderr } = await run('--timeout 5s', { fetch })
+  const { stderr } = await run('--timeout 5s', { faults: ['status:404:run_not_found'] })
   expect(stderr).not.toMatch(/pay again|--force/)
   expect(flights().sheet?.phase).toBe('running')
   expect((await service.run('list')).stdout).not.toMatch(/not found/i)
@@ -499,12 +489,9 @@ it('a time limit that passes while a replica does not know the new run does not 
 })
 
 it('the command that pays again for an output that is gone quotes the name of the row', async () => {
-  const { run, service } = await createFamily([{ name: 'a fox', prompt: 'a fox' }])
-  const fetch: Fetch = (request) =>
-    request.url.pathname.startsWith('/outputs')
-      ? scripted({ status: 404 }).fetch(request)
-      : service.counting(request)
-  expect((await run([], { fetch })).stderr).toMatch(/pay again: `rushes batch \S+ --only 'a fox' --force`/)
+  const { run } = await createFamily([{ name: 'a fox', prompt: 'a fox' }])
+  const { stderr } = await run([], { faults: ['output:404'] })
+  expect(stderr).toMatch(/pay again: `rushes batch \S+ --only 'a fox' --force`/)
 })
 
 const CHANGED = { ...SHEET, prompt: 'another sheet' }

@@ -71,11 +71,7 @@ it.each<[string, number, string]>([
   ['an account that is not let in', 403, 'ip_not_allowed'],
 ])('doctor %s fails the check of the key', async (_, status, code) => {
   const service = await createCliService()
-  const fetch: Fetch = (request) =>
-    request.url.pathname.startsWith('/api')
-      ? scripted({ status, body: { error: { code, message: 'no' } } }).fetch(request)
-      : service.fetch(request)
-  const found = await examined(service, { fetch })
+  const found = await examined(service, { faults: [`status:${status}:${code}`] })
   expect(found.code).toBe(status === 401 ? 4 : 5)
   expect(found.statuses).toEqual({ ...WELL, key: 'failed' })
 })

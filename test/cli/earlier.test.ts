@@ -1,4 +1,5 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
+
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -6,11 +7,13 @@ import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import type { Engine } from '../../src/service/engines/engine.js'
+import { imagesSentFor } from '../support/family.js'
 import {
   addRow,
   type CliService,
   createCliService,
   createHome,
+  createInstantEngine,
   ONE_PIXEL_PNG,
   responseOf,
   rowsOf,
@@ -231,11 +234,8 @@ it('download ends with exit 10 for a run that failed', async () => {
 it('download works as the hint of a failed download gives it, into the same place', async () => {
   const service = await createCliService()
   const folder = temporaryFolder()
-  const fetch: typeof service.fetch = (request) =>
-    request.url.pathname.startsWith('/outputs/')
-      ? scripted({ status: 400 }).fetch(request)
-      : service.fetch(request)
-  const { code, stderr } = await service.run([...RUN, '-o', `${folder}/fox.png`, '--sidecar'], { fetch })
+  const words = [...RUN, '-o', `${folder}/fox.png`, '--sidecar']
+  const { code, stderr } = await service.run(words, { faults: ['output:400'] })
   expect(code).toBe(12)
   const id = rowsOf(service.home)[0]?.id ?? ''
   const [, command = ''] = /with `rushes (.*)`\.$/m.exec(stderr) ?? []
@@ -314,6 +314,32 @@ it('-i run:<id> a run that still goes on is exit 2', async () => {
   const { code, stderr } = await service.run(`run video "it runs" -i run:${id}`)
   expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 1 })
   expect(stderr).toContain(`rushes wait ${id}`)
+})
+
+it('-i run:<id>#2 sends the second file of the run when its link is dead, unless it was changed', async () => {
+  const service = await createCliService({ engine: createInstantEngine({ files: ['0.png', '1.png'] }) })
+  const folder = temporaryFolder()
+  const { id } = JSON.parse((await service.run(`run image "a fox" --json -o ${folder}/{index}.png`)).stdout)
+  const create = () => service.run(`run image "a hen" -i run:${id}#2 --no-wait`, { faults: ['output:403'] })
+  expect((await create()).code).toBe(0)
+  expect(imagesSentFor(service, 'a hen')).toEqual([
+    `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
+  ])
+  writeFileSync(join(folder, '2.png'), 'changed')
+  const { code, stderr } = await create()
+  expect(code).toBe(2)
+  expect(stderr).toMatch(
+    /the service does not have this output any more, and \S+2\.png was changed after it was downloaded/,
+  )
+})
+
+it('-i run:<id> of an output that is nowhere is exit 2, and nothing is created', async () => {
+  const service = await createCliService()
+  await service.run(RUN)
+  const id = rowsOf(service.home)[0]?.id
+  const { code, stderr } = await service.run(`run image "a hen" -i run:${id}`, { faults: ['output:404'] })
+  expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 1 })
+  expect(stderr).toContain('it was not downloaded. Nothing was created.')
 })
 
 it('--sidecar writes what an asset was made from beside it', async () => {

@@ -2,8 +2,7 @@ import { expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
 import { type Board, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
-import type { Fetch } from '../../src/host/http.js'
-import { createCliService, scripted } from '../support/index.js'
+import { createCliService } from '../support/index.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
@@ -39,28 +38,24 @@ it('what the service says of a render reaches a command that waits, and writes n
   expect(stderr.match(/before it/g)).toHaveLength(1)
 })
 
-/** The status requests with these numbers get a 500. */
-const failing = async (numbers: readonly number[], ...words: string[]) => {
+const waitWith = async (fault: string, flag = '') => {
   const service = await createCliService()
-  const { stdout } = await service.run('run image "a fox" --no-wait')
-  let polls = 0
-  const fetch: Fetch = (request) =>
-    numbers.includes(++polls) ? scripted({ status: 500 }).fetch(request) : service.counting(request)
-  return (await service.run(['wait', stdout.trim(), ...words], { fetch })).stderr
+  await service.run('run image "a fox" --no-wait')
+  return (await service.run(`wait --last ${flag}`, { faults: [fault] })).stderr
 }
 
 it('a service that does not answer about a run is named after two failed requests in a row, and again when it answers', async () => {
-  expect(await failing([1, 2, 3])).toMatch(
+  expect(await waitWith('status:500:3')).toMatch(
     /^The service .*500.* Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
   )
 })
 
-it.each<[string, readonly number[], readonly string[]]>([
-  ['a single failed request', [1], []],
-  ['--quiet', [1, 2, 3], ['--quiet']],
-  ['--json', [1, 2, 3], ['--json']],
-])('a service that does not answer about a run is not named after or with %s', async (_, numbers, words) => {
-  expect(await failing(numbers, ...words)).not.toMatch(/Still trying|answers again/)
+it.each([
+  ['status:500:1', ''],
+  ['status:500:3', '--quiet'],
+  ['status:500:3', '--json'],
+])('a service that does not answer about a run is not named after %s with %j', async (fault, flag) => {
+  expect(await waitWith(fault, flag)).not.toMatch(/Still trying|answers again/)
 })
 
 const one: Board = {
@@ -96,7 +91,7 @@ it.each<[string, Board, number, string]>([
 
 it('the line beside the spinner fits whatever the width, in columns and not in characters', () => {
   for (const given of [one, going, many, wide])
-    for (let columns = 5; columns < 130; columns++) {
+    for (let columns = 5; columns < 130; columns += columns < 40 ? 1 : 7) {
       const { text, time } = spinnerText(given, 3_000_000, columns)
       expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
     }

@@ -279,6 +279,8 @@ it('config sets, gets, lists and unsets, a profile apart from the others', async
   expect((await config('get models.video')).stdout).toBe('acme/cinema-1\n')
   expect((await config('unset models.video')).code).toBe(0)
   expect((await config('get models.video')).code).toBe(2)
+  await config('set baseUrl https://a.example/api/v1')
+  expect((await config('get baseUrl')).stdout).toBe('https://a.example\n')
   expect((await config('path')).stdout).toBe(`${join(home, 'config', 'config.json')}\n`)
 })
 

@@ -9,6 +9,11 @@ describe('the address of a service', () => {
     ['http://127.0.0.1:7878', 'http://127.0.0.1:7878'],
     ['http://localhost:7878/', 'http://localhost:7878'],
     ['http://[::1]:7878', 'http://[::1]:7878'],
+    // With the path of the interface, as it was copied.
+    ['https://api.test/api/v1', 'https://api.test'],
+    ['https://api.test/api/', 'https://api.test'],
+    ['https://api.test/x/api/v1/runs', 'https://api.test/x'],
+    ['https://api.test/v1', 'https://api.test/v1'],
   ])('%s', (text, address) => {
     expect(parseBaseUrl(text)).toBe(address)
   })

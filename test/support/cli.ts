@@ -15,6 +15,7 @@ import { MODELS_PATH } from '../../src/protocol/id.js'
 import { writeJson } from '../../src/protocol/json.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
+import { withFaults } from './faults.js'
 import { addRow, type PastRun, rowsOf } from './journal.js'
 import { responseOf, type Scripted } from './responses.js'
 import { misfitsOf } from './schemas.js'
@@ -203,7 +204,12 @@ export interface CliService extends TestService {
   readonly home: string
   /** The settings that a command needs to reach the service. */
   readonly env: Readonly<Record<string, string>>
-  run(line: CommandLine, options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
+  run(line: CommandLine, options?: RunAtService): Promise<Ran>
+}
+
+export interface RunAtService extends Omit<RunOptions, 'clock' | 'home'> {
+  /** Between the command and the service, such as `create:lose:1` (`faults.ts`). */
+  readonly faults?: readonly string[]
 }
 
 interface CliServiceOptions
@@ -240,8 +246,12 @@ export async function createCliService({
     counting: fetch,
     home,
     env,
-    run: (line, options = {}) =>
-      runCli(line, { fetch, ...options, clock: service.clock, home, env: { ...env, ...options.env } }),
+    run: (line, { faults = [], ...options } = {}) =>
+      runCli(line, {
+        fetch: withFaults(fetch, faults, service.clock),
+        ...options,
+        ...{ clock: service.clock, home, env: { ...env, ...options.env } },
+      }),
   }
 }
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } fr
 import { join } from 'node:path'
 import Database from 'libsql'
 import type { JournalRun } from '../../src/journal/index.js'
-import { type CliService, type CommandLine, createCliService, type RunOptions, wordsOf } from './cli.js'
+import { type CliService, type CommandLine, createCliService, type RunAtService, wordsOf } from './cli.js'
 import { createFamilyEngine } from './engines.js'
 import { withJournal } from './journal.js'
 import { temporaryFolder } from './temporary-folder.js'
@@ -72,7 +72,7 @@ export async function createFamily(
       const posts = service.requests.splice(0).filter(({ method }) => method === 'POST')
       return posts.map(({ body }) => bodyOf(body).input.prompt)
     },
-    run: (words: CommandLine = [], runOptions: Omit<RunOptions, 'clock' | 'home'> = {}) =>
+    run: (words: CommandLine = [], runOptions: RunAtService = {}) =>
       service.run(['batch', manifest, ...wordsOf(words)], runOptions),
   }
 }

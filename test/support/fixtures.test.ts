@@ -15,7 +15,6 @@ import {
   rushes,
   serve,
   temporaryFolder,
-  withFaults,
 } from './index.js'
 import { createEngineOf, jobOf } from './model-servers/engine.js'
 
@@ -29,11 +28,10 @@ it.each([
 
 // A command test.
 it('a create whose response is lost is sent once, and ends with 13', async () => {
-  const { run, counting, clock } = await createCliService()
-  const fetch = withFaults(counting, ['create:lose'], clock)
+  const { run, requests } = await createCliService()
   const path = join(temporaryFolder(), 'fox.png')
-  const { code, stderr } = await run(`run image "a fox" -o ${path}`, { fetch })
-  expect({ code, creates: fetch.reached('create') }).toEqual({ code: 13, creates: 1 })
+  const { code, stderr } = await run(`run image "a fox" -o ${path}`, { faults: ['create:lose'] })
+  expect({ code, sent: requests.length }).toEqual({ code: 13, sent: 1 })
   expect(stderr).toContain('A run may exist and cost money')
 })
 

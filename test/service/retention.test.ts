@@ -139,6 +139,26 @@ test('runs whose folders cannot be removed keep no others from being removed, an
   expect([await sweep(), left()]).toEqual([odd.length, []])
 })
 
+test('a sweep that is closed marks no further runs', async () => {
+  const { clock, store, storage, sweep, end, left } = await open()
+  // More than one call of the store returns.
+  for (let at = 0; at < 101; at++) await end(`old${at}`)
+  clock.jump(RETAIN_MS + 1)
+  let marked = 0
+  const expireFiles: Store['expireFiles'] = async (...words) => {
+    const runs = await store.expireFiles(...words)
+    marked += runs.length
+    void retention.close()
+    return runs
+  }
+  const retention = new Retention({
+    ...{ store: { ...store, expireFiles }, storage, clock, retainMs: RETAIN_MS, log: silentLog },
+    ...{ work: '', onForeign: () => {}, onError: (error) => expect.fail(String(error)) },
+  })
+  expect([await retention.sweep(), marked, left().length]).toEqual([100, 100, 1])
+  expect([await sweep(), left()]).toEqual([1, []])
+})
+
 test('only the work folders of workers without runs are removed, after an hour', async () => {
   const { clock, store, sweep } = await open()
   const work = temporaryFolder()

@@ -251,7 +251,7 @@ export function createAttemptStore({ repeatable, all, run }: Database) {
   }
 }
 
-interface ExpiredRun {
+export interface ExpiredRun {
   readonly id: string
   readonly finishedAtMs: number
   readonly sequence: number

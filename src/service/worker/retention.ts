@@ -12,6 +12,7 @@ import { errorCode } from '../../host/system-error.js'
 import { OWNER_KEY, type Storage } from '../files/contract.js'
 import { isWorkerId } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
+import type { ExpiredRun } from '../store/runs.js'
 import type { Log } from './log.js'
 
 const SWEEP_EVERY_MS = 3_600_000
@@ -60,14 +61,14 @@ export class Retention {
     if (!(await this.#ownsFiles()) || retainMs === undefined) return 0
     let runs = 0
     const beforeMs = clock.now() - retainMs
-    let expired = await store.expireFiles(beforeMs)
-    while (expired.length > 0 && !this.#isClosed) {
+    // Behind those that cannot be removed: otherwise they would keep all later ones.
+    const nextAfter = async (last?: ExpiredRun) =>
+      this.#isClosed ? [] : await store.expireFiles(beforeMs, last)
+    for (let expired = await nextAfter(); expired.length > 0; expired = await nextAfter(expired.at(-1))) {
       const removed: string[] = []
       for (const { id } of expired) if (await this.#removeFiles(id)) removed.push(id)
       await store.filesRemoved(removed)
       runs += removed.length
-      // Behind those that cannot be removed: otherwise they would keep all later ones.
-      expired = await store.expireFiles(beforeMs, expired.at(-1))
     }
     if (runs > 0) log.info({ runs }, 'files of old runs removed')
     return runs

@@ -105,6 +105,10 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
     async download(outputs, options) {
       const { target, overwrite = false, owner, signal, onSettled } = options
       const names = options.names ?? new Namer(target).name(outputs)
+      const links = outputs.map(({ url }) => url)
+      // The file of another output is no copy of this one, whatever its name is.
+      const earlierOf = (at: number) =>
+        options.earlier?.filter(({ url }) => url === links[at] || !links.includes(url)) ?? []
       const createMeter = createProgress(outputs.length, options.onProgress)
       const downloads = outputs.map(async (output, at) => {
         const meter = createMeter()
@@ -115,7 +119,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
             release()
             return options.beforeMove?.(file, output)
           }
-          const files = { earlier: options.earlier ?? [], beforeMove }
+          const files = { earlier: earlierOf(at), beforeMove }
           if (target.kind !== 'stdout')
             return deliverToFile(downloaderOptions, { ...job, ...files, name: names[at] ?? '' })
           const stream = onlyStream(options, outputs.length)

@@ -1,7 +1,7 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
@@ -202,6 +202,33 @@ it('download has nothing to do where the file of that run is still there, and do
   expect(await again()).toMatchObject({ code: 12, stdout: '' })
   expect(await again('--overwrite')).toMatchObject({ code: 0, stdout: `${path}\n` })
   expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+})
+
+it('download takes no file of another output for the one that it wants, and replaces it with --overwrite', async () => {
+  const { run } = createHome()
+  const folder = temporaryFolder()
+  const second = Buffer.concat([ONE_PIXEL_PNG, Buffer.from('second')])
+  const urls = ['http://127.0.0.1/1', 'http://127.0.0.1/2']
+  const fetch: Fetch = async ({ method, url }) => {
+    if (url.pathname === '/1' || url.pathname === '/2')
+      return responseOf({
+        status: 200,
+        body: url.pathname === '/1' ? ONE_PIXEL_PNG : second,
+        headers: { 'content-type': 'image/png' },
+      })
+    const id = method === 'POST' ? 'run_two' : url.pathname.split('/').at(-1)
+    const output = { urls: id === 'run_two' ? urls : urls.slice(0, 1) }
+    return responseOf({ status: method === 'POST' ? 201 : 200, body: { id, status: 'succeeded', output } })
+  }
+  const named = join(folder, '{index}.png')
+  await run([...RUN, '--no-wait'], { fetch })
+  expect((await run(['wait', 'run_one', 'run_two', '-o', named], { fetch })).code).toBe(0)
+  rmSync(join(folder, '1.png'))
+  const download = (...words: string[]) => run(['download', 'run_two', '-o', named, ...words], { fetch })
+  expect((await download()).code).toBe(12)
+  expect((await download('--overwrite')).code).toBe(0)
+  expect(readFileSync(join(folder, '1.png'))).toEqual(ONE_PIXEL_PNG)
+  expect(readFileSync(join(folder, '2.png'))).toEqual(second)
 })
 
 it('download ends with exit 11 after one request for a run that goes on, and waits only with --timeout', async () => {

@@ -33,15 +33,22 @@ const MAX_REDIRECTS = 5
 export const fetchStatus = (engine: Engine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
   outcomeOfRequest(engine, id, () => follow(engine, 'GET', runUrl(engine.baseUrl, id), signal), signal)
 
-/** Sends one request to cancel a run. A repeat is harmless. */
-const sendCancel = (engine: Engine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
+/** Sends one request to cancel a run. `onAccepted`: called for a response without the run, whose state is then asked for. */
+const sendCancel = (
+  engine: Engine,
+  id: string,
+  signal: AbortSignal | undefined,
+  onAccepted: () => void,
+): Promise<StatusOutcome> =>
   outcomeOfRequest(
     engine,
     id,
     async () => {
       const answer = await follow(engine, 'POST', cancelUrl(engine.baseUrl, id), signal)
-      // Accepted, and the response does not contain the run.
-      if (answer.status === 204) return follow(engine, 'GET', runUrl(engine.baseUrl, id), signal)
+      if (answer.status === 204) {
+        onAccepted()
+        return follow(engine, 'GET', runUrl(engine.baseUrl, id), signal)
+      }
       const refusal = answer.status < 400 ? undefined : errorOfAnswer(answer)
       if (refusal !== undefined && isUnknownEndpoint(answer))
         throw new RushesError(refusal.code, 'This service cannot cancel runs; the run continues.', {
@@ -159,8 +166,16 @@ export const fetchStatusWithRetry = (
  * Cancels a run, and resolves with its state: of a run that had ended, the state at its end. Retries like
  * `fetchStatusWithRetry`. Throws with exit code 3 if the service cannot cancel runs.
  */
-export const cancelWithRetry = (engine: Engine, id: string, signal?: AbortSignal): Promise<RunState> =>
-  withRetry(engine, () => sendCancel(engine, id, signal), signal)
+export function cancelWithRetry(engine: Engine, id: string, signal?: AbortSignal): Promise<RunState> {
+  // A run that is canceled may refuse another cancel, so only its state is asked for again.
+  let isAccepted = false
+  const onAccepted = () => {
+    isAccepted = true
+  }
+  const attempt = () =>
+    isAccepted ? fetchStatus(engine, id, signal) : sendCancel(engine, id, signal, onAccepted)
+  return withRetry(engine, attempt, signal)
+}
 
 const withRetry = (
   { clock }: Engine,

@@ -144,18 +144,19 @@ it('rushes cancel is exit 10 where the job of the run may continue at its provid
   expect(ran.stderr).toContain('The job of the run was not canceled; it may continue.')
 })
 
-it('rushes cancel asks for the state of the run after a 204 without content', async () => {
+it('rushes cancel asks for the state of the run after a 204 without content, and cancels it only once', async () => {
   const service = await createQueue()
   const [id = ''] = await created(service)
   const { fetch, requests } = scripted(
     { status: 204, body: '' },
+    { status: 503 },
     { status: 200, body: { id, status: 'canceled' } },
   )
   expect(await service.run(`cancel ${id}`, { fetch })).toMatchObject({
     code: 0,
     stdout: `${id}\tcanceled\t\n`,
   })
-  expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET'])
+  expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
 })
 
 it('rushes cancel cancels nothing if one of the runs was created elsewhere', async () => {

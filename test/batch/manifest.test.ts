@@ -317,6 +317,9 @@ runs:
     expect(await problemsOf(text)).toEqual([
       '1 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?)',
     ])
+    expect(await problemsOf(text.replace('quality: hihg', 'xyz: 1'))).toEqual([
+      '1 unknown field "xyz"; expected one of: name, kind, model, output, count, label, input, matrix, exclude, prompt, aspect_ratio, resolution, duration, image_urls, quality',
+    ])
   })
 })
 

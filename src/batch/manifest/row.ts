@@ -185,7 +185,8 @@ const without = (fields: Fields, isLeftOut: (name: string) => boolean = () => fa
 /** Names of all fields that the runs may have: the built-in ones, and those of their models' documents. */
 export const knownFields = (rows: readonly ManifestRow[]): readonly string[] => {
   const schemas = new Set(rows.map(({ schema }) => schema))
-  return [...ROW_FIELDS, ...[...schemas].flatMap((schema) => Object.keys(schema?.properties ?? {}))]
+  const ofModels = [...schemas].flatMap((schema) => Object.keys(schema?.properties ?? {}))
+  return [...new Set([...ROW_FIELDS, ...ofModels])]
 }
 
 function readRow(

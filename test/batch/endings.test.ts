@@ -39,10 +39,11 @@ it('a file of somebody else at the new extension is in the way before anything i
 it('a run of the same kind with another format gets the extension of its bytes', async () => {
   const jpeg = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(200)])
   let isJpeg = false
+  let size = 20
   const engine = {
     async render({ folder }: { readonly folder: string }) {
       const image = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
-      writeFileSync(join(folder, 'file'), isJpeg ? jpeg : Buffer.concat([image, Buffer.alloc(20)]))
+      writeFileSync(join(folder, 'file'), isJpeg ? jpeg : Buffer.concat([image, Buffer.alloc(size)]))
       return [{ name: 'file', contentType: isJpeg ? 'image/jpeg' : 'image/png' }]
     },
   }
@@ -54,6 +55,15 @@ it('a run of the same kind with another format gets the extension of its bytes',
   expect([code, lock().fox.file, existsSync(path('fox.png'))]).toEqual([0, 'fox.jpg', true])
   expect(stderr).toContain('fox.png is from an earlier run of fox')
   expect((await run(['--check'])).code).toBe(0)
+  // The lock file does not have the first picture any more.
+  isJpeg = false
+  size++
+  write([{ ...PICTURE, prompt: 'a third fox' }])
+  const again = await run()
+  expect([again.code, lock().fox.file]).toEqual([12, 'fox-2.png'])
+  expect(again.stderr).toContain(
+    'fox.png was kept, because it is not as the lock file says. The result is in fox-2.png.',
+  )
 })
 
 it('two batches with one copied lock file leave the files alone that the other one is moving', async () => {

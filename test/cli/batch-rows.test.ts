@@ -235,7 +235,7 @@ it('a file that changes while its run renders keeps its changes, with the result
     sha256: sha256(family.path('sheet-2.png')),
   })
   expect(lines(stdout)).toEqual([expect.stringMatching(/sheet-2\.png$/)])
-  expect(stderr).toMatch(/sheet \(line 1\): sheet\.png changed while the run was rendering, and was kept/)
+  expect(stderr).toMatch(/sheet \(line 1\): sheet\.png was kept, because it is not as the lock file says/)
   expect(stderr).toContain('The result is in sheet-2.png.')
   expect(stderr).toContain('it needs the output of sheet: run')
 

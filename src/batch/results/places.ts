@@ -133,13 +133,15 @@ export class Places {
     const { folder, continuation } = this.#options
     const shown = (paths: Iterable<string>) => [...paths].map((path) => relative(folder, path)).join(', ')
     const [results, files] = [shown(this.#kept.keys()), shown(this.#kept.values())]
+    // They were changed, or appeared, since the plan was made, or have an extension that the plan did not know.
+    const [was, they] = this.#kept.size === 1 ? ['was', 'it is'] : ['were', 'they are']
     return new RushesError(
       'download_failed',
-      `${files} changed while the run was rendering, and ${this.#kept.size === 1 ? 'was' : 'were'} kept. The result is in ${results}.`,
+      `${files} ${was} kept, because ${they} not as the lock file says. The result is in ${results}.`,
       {
         hint:
           `To use the result, move ${files} away and run ${continuation}: it renames ${results}. ` +
-          'With --overwrite, it replaces the changed file. Nothing is paid again.',
+          `With --overwrite, it replaces ${files}. Nothing is paid again.`,
       },
     )
   }

@@ -1,5 +1,6 @@
 /** One run: its outputs or what became of it, every field, and the commands that create it again. */
 import type { ComponentChildren } from 'preact'
+import { withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
 import { isSentImage, mediaTypeOf } from '../protocol/media.js'
 import { mediaParameters, mediaSources } from '../protocol/media-parameters.js'
@@ -26,7 +27,7 @@ export interface RunView {
   readonly run: ShownRun
   /** The whole prompt. */
   readonly prompt: string
-  /** With what was sent as data replaced by its description. */
+  /** As it was sent, with the description of each file in place of its data: URL. Objects have their data: URLs. */
   readonly input: Readonly<Record<string, unknown>>
   /** Number of renders that crashed. */
   readonly crashes: number
@@ -233,7 +234,8 @@ function Output({ run, output, index, prompt }: OutputProps) {
   )
 }
 
-function Details({ run, input, prompt, crashes, document }: RunView) {
+function Details({ run, input: whole, prompt, crashes, document }: RunView) {
+  const input = withoutData(whole) as RunView['input']
   const { prompt: _, ...others } = input
   const sent = mediaSources(input, mediaParameters(document?.input).keys()).map(({ value }) => value)
   const defaults = Object.entries(document?.input.properties ?? {}).flatMap(([name, schema]) =>
@@ -296,11 +298,13 @@ function valueText(run: ShownRun, name: string, value: unknown, sent: readonly u
       />
     ) : (
       <span key={at} class="line">
-        {/^https?:/.test(String(each)) ? <a href={String(each)}>{cut(String(each), 80)}</a> : String(each)}
+        {/^https?:/.test(String(each)) ? <a href={String(each)}>{cut(String(each), 80)}</a> : textOf(each)}
       </span>
     ),
   )
 }
+
+const textOf = (value: unknown): string => (typeof value === 'object' ? writeJson(value) : String(value))
 
 interface SentFileProps {
   readonly url: string

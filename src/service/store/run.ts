@@ -247,10 +247,6 @@ export interface RenderState {
   readonly queue_position?: number | undefined
 }
 
-/** Returns the input with summaries of the data: URLs within its objects too, which the engine gets as they were sent. */
-export const shownInput = ({ input }: Pick<StoredRun, 'input'>): ModelInput =>
-  withoutData(input) as ModelInput
-
 /**
  * The run object of the API (docs/service.md). All keys are present, and unknown values are null, except the keys of
  * `state`, which only a run that is being rendered can have, and `cost`.
@@ -259,7 +255,8 @@ export const runObject = (run: StoredRun, baseUrl: string, state?: RenderState) 
   id: run.id,
   model: run.model,
   status: run.status,
-  input: shownInput(run),
+  // The engine gets data: URLs within objects as they were sent.
+  input: withoutData(run.input),
   output:
     run.status === 'succeeded' ? { urls: run.outputs.map((output) => outputUrl(baseUrl, output)) } : null,
   error: run.failure ?? null,

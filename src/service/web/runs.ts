@@ -15,7 +15,7 @@ import { findDocument } from '../models/served-model.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal } from '../rules/refusal.js'
 import type { KeyName, ListedRun, RunFilter } from '../store/lists.js'
-import { inputKey, outputUrl, type StoredFile, shownInput } from '../store/run.js'
+import { inputKey, outputUrl, type StoredFile } from '../store/run.js'
 import type { ById, Site } from './site.js'
 import { pictureOf } from './thumbnails.js'
 
@@ -219,7 +219,7 @@ async function runView(site: Site, request: FastifyRequest, id: string): Promise
     frame,
     run: shownRun(site, { ...listed, outputs: run.outputs, status: run.status, failure: run.failure }),
     prompt: typeof run.input.prompt === 'string' ? run.input.prompt : '',
-    input: shownInput(run),
+    input: run.input,
     crashes: listed.crashes,
     document: findDocument(models, run.model),
     baseUrl: baseUrl(request),

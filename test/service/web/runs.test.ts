@@ -15,9 +15,9 @@ import {
   withStore,
   wordsOf,
 } from '../../support/console.js'
-import { createInstantEngine } from '../../support/engines.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
 import { dial, isWhole } from '../../support/line.js'
-import { ended } from '../../support/service.js'
+import { ask, ended } from '../../support/service.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const rows = (body: string): readonly string[] =>
@@ -174,6 +174,22 @@ describe('one run', () => {
     )
     expect(page.body).toMatch(/href="\/new\?reference=%2Foutputs%2F/)
     expect(page.body).not.toContain('hx-get')
+  })
+
+  test('shows a data: URL within an object as its hash, and its commands send it', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const image_url = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+    const input = { ...FOX.input, layers: [{ image_url, weight: 1 }] }
+    const { id } = (await ask(service, 'POST', '/api/v1/runs', { ...FOX, input })).body
+    const [details = '', commands] = wordsOf(await browser.get(`/runs/${id}`)).split('Create it again')
+    expect(details).toMatch(
+      /Layers {"image_url":{"sha256":"\w{64}","bytes":70,"content_type":"image\/png"},"weight":1}/,
+    )
+    expect(commands).toContain(
+      `rushes run image 'a fox' \\ --input '{"layers":[{"image_url":"${image_url}","weight":1}]`,
+    )
+    expect(commands).not.toContain('sha256')
   })
 
   test('says of a cancel what happened, and that it came too late', async () => {

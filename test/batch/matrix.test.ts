@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { IMAGE_INPUT } from '../../src/protocol/models.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { PROOF } from '../support/proof.js'
 import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
@@ -253,7 +254,7 @@ describe('a mistake in a matrix', () => {
     [[N, M], '3 prompt is missing (animal: fox, aspect_ratio: 1:1)'],
     [
       ['name: "{kind}"', 'prompt: x', 'duration: "5"', 'matrix: {kind: [video, image]}'],
-      '5 the image model has no field "duration"; expected one of: name, kind, model, output, count, label, input, matrix, exclude, prompt, aspect_ratio, quality, image_urls (kind: image)',
+      `5 the image model has no field "duration"; expected one of: name, kind, model, output, count, label, input, matrix, exclude, ${Object.keys(IMAGE_INPUT.properties).join(', ')} (kind: image)`,
     ],
     [
       [N, 'prompt: x', 'image_urls: ["{animal}.png"]', M],

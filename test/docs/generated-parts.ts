@@ -89,6 +89,7 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
         return [String(exit), happened, next, codes.map(([own]) => code(own)).join(', ')]
       }),
     ),
+  'run object': () => `\`\`\`json\n${JSON.stringify(exampleRun(), undefined, 1)}\n\`\`\`\n`,
   'service codes': () =>
     table(
       ['code', 'HTTP', 'exit'],
@@ -101,6 +102,13 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
         .filter(([name]) => !Object.hasOwn(PROBLEMS, name))
         .map(([name, { status, cause }]) => [code(name), String(status), cause]),
     ),
+}
+
+/** The example of a run that has succeeded, as the OpenAPI document has it. */
+function exampleRun(): unknown {
+  const { paths } = JSON.parse(read('docs/openapi.json'))
+  const { content } = paths['/api/v1/runs/{id}'].get.responses['200']
+  return content['application/json'].examples.succeeded.value
 }
 
 const SIGNALS: readonly number[] = [EXIT.sighup, EXIT.sigint, EXIT.sigterm]

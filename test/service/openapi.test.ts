@@ -5,6 +5,7 @@ import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
+import { runObject, type StoredRun } from '../../src/service/store/run.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addAccount, ask, createTestService, type TestService } from '../support/service.js'
 import { createDocumentCheck } from './openapi-check.js'
@@ -31,6 +32,27 @@ test('the OpenAPI document has every error code of the interface, and the rate l
   expect(Object.keys(PROBLEMS).filter((code) => !codes.has(code))).toEqual([])
   const { requests, windowMs } = RUNS_LIMIT
   expect(JSON.stringify(document)).toContain(`${requests} in any ${windowMs / 1_000} seconds`)
+})
+
+test('the run of the OpenAPI document has the fields of the run object, and no other', () => {
+  const run: StoredRun = {
+    id: 'run_x',
+    accountId: 1,
+    model: LOCAL_MODELS.image,
+    kind: 'image',
+    input: { prompt: 'a fox' },
+    status: 'processing',
+    outputs: [],
+    failure: undefined,
+    createdAtMs: 0,
+    startedAtMs: 0,
+    finishedAtMs: undefined,
+  }
+  const { Run } = document.components.schemas as { Run: { required: string[]; properties: object } }
+  expect(Run.required).toEqual(Object.keys(runObject(run, '')))
+  const cost = { amount: 1, currency: 'USD' }
+  const whole = runObject({ ...run, cost }, '', { progress: 0.5, queue_position: 1 })
+  expect(Object.keys(Run.properties).sort()).toEqual(Object.keys(whole).sort())
 })
 
 test('the examples of the OpenAPI document match its schemas', () => {

@@ -249,24 +249,7 @@ export function createS3Files({
       const bytes = await bytesOf(source)
       if (head?.ContentLength === bytes) return
       signal?.throwIfAborted()
-      // The size is read before the file is opened: an error of a stream without a reader would end the process.
-      const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
-      const upload = new Upload({
-        client: uploads,
-        params: { ...objectAt(key), ContentType: contentType, Body },
-        partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
-        queueSize: CONCURRENT_PARTS,
-      })
-      const forget = onAbort(signal, () => void upload.abort())
-      try {
-        await upload.done()
-      } catch (error) {
-        signal?.throwIfAborted()
-        throw asStorageError(error, 'Upload')
-      } finally {
-        forget()
-        if (!(Body instanceof Uint8Array)) Body.destroy()
-      }
+      await upload(uploads, { ...objectAt(key), ContentType: contentType }, source, bytes, signal)
     },
     async find(key) {
       const head = await findHead(key)
@@ -300,6 +283,33 @@ export function createS3Files({
         ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined
       } while (ContinuationToken !== undefined)
     },
+  }
+}
+
+async function upload(
+  client: S3Client,
+  object: { readonly Bucket: string; readonly Key: string; readonly ContentType: string | undefined },
+  source: FileSource,
+  bytes: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // The size is read before the file is opened: an error of a stream without a reader would end the process.
+  const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
+  const started = new Upload({
+    client,
+    params: { ...object, Body },
+    partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
+    queueSize: CONCURRENT_PARTS,
+  })
+  const forget = onAbort(signal, () => void started.abort())
+  try {
+    await started.done()
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw asStorageError(error, 'Upload')
+  } finally {
+    forget()
+    if (!(Body instanceof Uint8Array)) Body.destroy()
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { createNetwork } from '../../../src/host/undici.js'
+import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { whenOver } from '../../support/after-file.js'
 import { runCli } from '../../support/cli.js'
@@ -15,6 +16,16 @@ import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const noFetch = () => Promise.reject(new Error('no network in this test'))
 const preview = () => ({ render: noFetch })
+
+test('the docs describe each type of engine', () => {
+  const read = (page: string) => readFileSync(new URL(`../../../docs/${page}`, import.meta.url), 'utf8')
+  const [, listed = ''] = /^ {2}type: images +# (.*)$/m.exec(read('engines.md')) ?? []
+  expect(listed.split(' | ').sort()).toEqual(Object.keys(ENGINE_TYPES).sort())
+  const headings = [...read('engine-types.md').matchAll(/^## (.*)$/gm)].flatMap(([, heading = '']) =>
+    heading.split(', '),
+  )
+  expect(Object.keys(ENGINE_TYPES).filter((type) => !headings.includes(type))).toEqual([])
+})
 
 test('a command does not get the key of another engine, under any name', async () => {
   const folder = temporaryFolder()

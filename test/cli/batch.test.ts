@@ -494,6 +494,16 @@ it('the command that pays again for an output that is gone quotes the name of th
   expect(stderr).toMatch(/pay again: `rushes batch \S+ --only 'a fox' --force`/)
 })
 
+it('the command that pays again for a row whose name is a glob selects this row alone', async () => {
+  const { run } = await createFamily(['f*', 'fox', '!f{1}'].map((name) => ({ name, prompt: name })))
+  const { stderr } = await run('--only fox --only f\\*', { faults: ['output:404'] })
+  expect(stderr).toContain(String.raw`--only 'f\*' --force`)
+  const plan = async (only: string) => (await run(['--only', only, '--force', '--dry-run'])).stdout
+  expect(await plan(String.raw`f\*`)).toMatch(/create\tf\*\t/)
+  expect(await plan(String.raw`f\*`)).not.toMatch(/create\tfox\t/)
+  expect(await plan(String.raw`\!f\{1\}`)).toMatch(/^create\t!f\{1\}\t/m)
+})
+
 const CHANGED = { ...SHEET, prompt: 'another sheet' }
 const leftIn = (stdout: string) => objects(stdout).at(-1).summary.not_waited_for
 

@@ -7,7 +7,7 @@ import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
-import { commandLine, type ServiceFlags } from '../settings/globals.js'
+import { commandLine, globOf, type ServiceFlags } from '../settings/globals.js'
 
 /** Flags as typed. */
 export interface BatchFlags {
@@ -73,7 +73,7 @@ export async function batchOptionsOf(
     continuation: `\`${batchCommandLine(ctx.globals, { source, flags })}\``,
     payAgain(name) {
       const command = batchCommandLine(ctx.globals, { source, flags: { ...flags, only: [] } })
-      const only = name === undefined ? '<name>' : quoteWord(name)
+      const only = name === undefined ? '<name>' : quoteWord(globOf(name))
       return `To create it again and pay again: \`${command} --only ${only} --force\``
     },
   }

@@ -21,7 +21,7 @@ import { type MediaSource, mediaSources, withMedia } from '../../protocol/media-
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { resumeCommand } from '../settings/globals.js'
+import { globOf, resumeCommand } from '../settings/globals.js'
 import { plural } from '../terminal/format.js'
 import { findRun, livesElsewhere } from './journal-rows.js'
 import { sha256Of } from './media-sources.js'
@@ -122,7 +122,10 @@ export class OutputUrls {
     const file = { ...found, path: resolve(folder, found.file), shown: found.file, reference: text }
     const url = await this.#urlOf({ run, at, files: [file] })
     if (typeof url === 'string') return url
-    throw usageError(`${text}: ${url.why}.`, `Create it again with --only ${quoteWord(source)} --force.`)
+    throw usageError(
+      `${text}: ${url.why}.`,
+      `Create it again with --only ${quoteWord(globOf(source))} --force.`,
+    )
   }
 
   /**

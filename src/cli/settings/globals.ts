@@ -113,3 +113,6 @@ export const keyHint = (key: string): string =>
 /** The engine without its kind, where its type has only one. */
 const shownEngine = (engine: string): string =>
   engine.replace(/^image=(?=(images|sdapi):)|^video=(?=videos:)/, '')
+
+/** Returns the glob for `--only` that matches this name alone: it may contain a `*`, and each further run costs money. */
+export const globOf = (name: string): string => name.replace(/[\\*?[\](){}!+@]/g, '\\$&')

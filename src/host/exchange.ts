@@ -9,7 +9,7 @@ import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
 import { HttpFailure, type HttpResponse, type ServerRequest } from './http.js'
-import { errorCode, textOf } from './system-error.js'
+import { errorCode, textField } from './system-error.js'
 
 /** Timeout from the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
@@ -267,6 +267,6 @@ function describe(error: unknown, code = ''): string {
   // Node 24 adds advice about one of its flags, after a semicolon.
   if (CERTIFICATE.test(code)) return `the certificate is not trusted (${message.replace(/;.*/s, '')})`
   // OpenSSL's reason, such as `sslv3 alert handshake failure`.
-  if (/^EPROTO$|^ERR_SSL_/.test(code)) return `TLS failed (${textOf(error, 'reason') ?? code})`
+  if (/^EPROTO$|^ERR_SSL_/.test(code)) return `TLS failed (${textField(error, 'reason') ?? code})`
   return message !== '' ? message : code || String(error)
 }

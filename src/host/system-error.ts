@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../errors.js'
 
-export const errorCode = (error: unknown): string | undefined => textOf(error, 'code')
+export const errorCode = (error: unknown): string | undefined => textField(error, 'code')
 
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
   error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string'
@@ -60,13 +60,13 @@ function systemReason(thrown: unknown): string | undefined {
   if (!Object.hasOwn(WORDS, code)) return undefined
   if (isCurrentFolderGone(thrown)) return 'the current folder no longer exists'
   // The parent is missing, or the file system (such as /proc) does not allow new directories.
-  if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the folder cannot be created'
+  if (code === 'ENOENT' && textField(thrown, 'syscall') === 'mkdir') return 'the folder cannot be created'
   return WORDS[code]
 }
 
 /** Node reports it at the first use of a relative path, and when it starts a thread: before anything is sent. */
 export const isCurrentFolderGone = (thrown: unknown): boolean =>
-  errorCode(thrown) === 'ENOENT' && textOf(thrown, 'syscall') === 'uv_cwd'
+  errorCode(thrown) === 'ENOENT' && textField(thrown, 'syscall') === 'uv_cwd'
 
 /** Whether the reader of a pipe has closed it. Windows reports EOF. */
 export const isClosedPipe = (error: unknown): boolean => ['EPIPE', 'EOF'].includes(errorCode(error) ?? '')
@@ -83,13 +83,13 @@ export const describeReason = (thrown: unknown): string => systemReason(thrown) 
  */
 export function describeError(thrown: unknown, path?: string): string {
   const reason = describeReason(thrown)
-  const where = path ?? (systemReason(thrown) === undefined ? undefined : textOf(thrown, 'path'))
+  const where = path ?? (systemReason(thrown) === undefined ? undefined : textField(thrown, 'path'))
   if (where === undefined) return reason
   return reason.startsWith('is ') ? `${where} ${reason}` : `${where}: ${reason}`
 }
 
 /** Returns a field of a thrown value, if it is text. */
-export function textOf(thrown: unknown, field: string): string | undefined {
+export function textField(thrown: unknown, field: string): string | undefined {
   const value = (thrown as Readonly<Record<string, unknown>> | null | undefined)?.[field]
   return typeof value === 'string' ? value : undefined
 }

@@ -24,7 +24,11 @@ interface Create {
 }
 
 /** Creates a run. `kind`: undefined for `create_model_run`, whose input is sent unchanged. */
-export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
+export async function createWithTool(
+  session: McpSession,
+  kind: Kind | undefined,
+  call: Call,
+): Promise<Answer> {
   const { model: named, wait, dry_run, output, overwrite, request_id, labels = [], ...parameters } = call.args
   const model = typeof named === 'string' ? named : kind && (await modelFor(session.ctx, kind))
   const input = kind === undefined ? (parameters.input as ModelInput) : parameters

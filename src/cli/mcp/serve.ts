@@ -18,16 +18,16 @@ import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/settings.js'
 import { type Answer, resultOf } from './answers.js'
-import { createRun } from './create.js'
+import { createWithTool } from './create.js'
 import { instructionsFor, type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
 import { type Call, McpSession, type SessionOptions } from './session.js'
 import { cancelRuns, listModels, listRuns, planBatch, runBatch, showRun, waitRuns } from './tools.js'
 
 const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Promise<Answer>>> = {
   list_models: listModels,
-  create_image: (session, call) => createRun(session, 'image', call),
-  create_video: (session, call) => createRun(session, 'video', call),
-  create_model_run: (session, call) => createRun(session, undefined, call),
+  create_image: (session, call) => createWithTool(session, 'image', call),
+  create_video: (session, call) => createWithTool(session, 'video', call),
+  create_model_run: (session, call) => createWithTool(session, undefined, call),
   wait_run: waitRuns,
   cancel_run: cancelRuns,
   list_runs: listRuns,

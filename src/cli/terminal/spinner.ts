@@ -37,10 +37,10 @@ export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_C
   const left = room - time.length - 1
   return left < 1
     ? { text: '', time: cutToColumns(time, Math.max(1, room)) }
-    : { text: cutToColumns(textOf(board), left), time }
+    : { text: cutToColumns(boardText(board), left), time }
 }
 
-function textOf({ statuses, detail, runs, ended, activity, amounts }: Board): string {
+function boardText({ statuses, detail, runs, ended, activity, amounts }: Board): string {
   const doing = amounts.size === 0 ? activity : transferText([...amounts.values()])
   const [id = ''] = statuses.keys()
   const known = statusText(statuses, runs, detail)

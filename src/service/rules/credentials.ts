@@ -58,11 +58,11 @@ const hasForbiddenCharacter = (password: string): boolean => /[\p{Cc}\p{Cs}]/u.t
 
 /** Throws `Refusal` (400) for a password that is not allowed. */
 export function checkNewPassword(password: string): void {
-  const problem = problemOf(password)
+  const problem = passwordProblem(password)
   if (problem !== undefined) throw invalidInput(`The password ${problem}.`)
 }
 
-function problemOf(password: string): string | undefined {
+function passwordProblem(password: string): string | undefined {
   if (hasForbiddenCharacter(password)) return 'has control characters or incomplete characters'
   const length = passwordLength(password)
   if (length < MIN_PASSWORD_LENGTH) return `has fewer than ${MIN_PASSWORD_LENGTH} characters`
@@ -71,7 +71,7 @@ function problemOf(password: string): string | undefined {
 }
 
 /** Compared for an unknown email and a user without a password, to take the same time. No password matches it. */
-const DUMMY = textOf(new Uint8Array(SALT_BYTES), new Uint8Array(KEY_BYTES))
+const DUMMY = hashText(new Uint8Array(SALT_BYTES), new Uint8Array(KEY_BYTES))
 
 export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
   const slots = createSlots(atOnce, {
@@ -84,7 +84,7 @@ export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_
   return {
     async store(password) {
       const salt = randomBytes(SALT_BYTES)
-      return textOf(salt, await derived(password, salt))
+      return hashText(salt, await derived(password, salt))
     },
     async matches(password, stored = DUMMY) {
       const [, salt = '', key] = STORED.exec(stored) ?? []
@@ -99,7 +99,7 @@ export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_
 
 const STORED = /^scrypt\$32768\$8\$1\$([\w-]{22})\$([\w-]{43})$/
 
-function textOf(salt: Uint8Array, key: Uint8Array): string {
+function hashText(salt: Uint8Array, key: Uint8Array): string {
   const [saltText, keyText] = [salt, key].map((bytes) => Buffer.from(bytes).toString('base64url'))
   return ['scrypt', SCRYPT.cost, SCRYPT.blockSize, SCRYPT.parallelization, saltText, keyText].join('$')
 }

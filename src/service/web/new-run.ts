@@ -165,12 +165,12 @@ function fieldsOfRun(run: StoredRun, { input: schema }: ModelDocument, baseUrl: 
   }
   const others = Object.entries(run.input).filter(([name]) => !media.has(name))
   const values = Object.fromEntries(
-    [...others, ...Object.entries(urls)].map(([name, value]) => [name, textOf(value)]),
+    [...others, ...Object.entries(urls)].map(([name, value]) => [name, fieldValue(value)]),
   )
   return { files, values }
 }
 
-const textOf = (value: unknown): string => {
+const fieldValue = (value: unknown): string => {
   if (Array.isArray(value)) return value.join('\n')
   return typeof value === 'object' ? writeJson(value) : String(value)
 }

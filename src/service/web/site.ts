@@ -126,7 +126,7 @@ export class Site {
       try {
         return await act(form, request, reply)
       } catch (error) {
-        const problem = problemOf(error)
+        const problem = formProblem(error)
         if (problem === undefined || redraw === undefined) throw error
         return await redraw(problem, form, request, reply.code(422))
       }
@@ -155,7 +155,7 @@ export class Site {
 }
 
 /** What is wrong with a form; undefined for an error that is not about it. */
-function problemOf(error: unknown): string | undefined {
+function formProblem(error: unknown): string | undefined {
   if (error instanceof RushesError) return [error.message, error.hint].filter(Boolean).join(' ')
   return error instanceof Refusal && error.status !== 401 ? error.message : undefined
 }

@@ -116,13 +116,13 @@ function requestOf(
     return { method: 'POST', path: 'images/generations', json: { ...json, ref_images: references } }
   const name = references.length === 1 ? 'image' : 'image[]'
   const form = [
-    ...Object.entries(json).map(([field, value]): FormField => [field, textOf(value)]),
+    ...Object.entries(json).map(([field, value]): FormField => [field, formText(value)]),
     ...references.map((file): FormField => [name, file]),
   ]
   return { method: 'POST', path: 'images/edits', form }
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
+const formText = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
 
 /** Resolves with the file of the first picture: a server may send more than one, or fewer. */
 async function pictureOf(answer: Answer, upstream: Upstream, job: RenderJob): Promise<string> {

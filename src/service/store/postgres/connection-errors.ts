@@ -1,6 +1,6 @@
 /** Classifies errors of the driver and of the server, and explains those of connections. No message contains a password. */
 import { messageOf, RushesError, usageError } from '../../../errors.js'
-import { describeError, errorCode, textOf } from '../../../host/system-error.js'
+import { describeError, errorCode, textField } from '../../../host/system-error.js'
 
 /** Host, port and database of the URL, without user and password. */
 export function nameOf(url: string): string {
@@ -67,7 +67,7 @@ export function explainConnection(url: string, error: unknown): RushesError | un
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const text = `${errorCode(first) ?? ''} ${messageOf(first)}`
   // A certificate or key file that the URL names.
-  const path = textOf(first, 'syscall') === 'open' ? textOf(first, 'path') : undefined
+  const path = textField(first, 'syscall') === 'open' ? textField(first, 'path') : undefined
   if (path === undefined && !isConnectionLost(first) && !/SSL|certificate|SASL|timeout/i.test(text))
     return undefined
   const hint =

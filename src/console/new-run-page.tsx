@@ -6,7 +6,7 @@ import type { ComponentChildren } from 'preact'
 import { IMAGE_TYPES, MEDIA_NOUNS, type MediaType } from '../protocol/media.js'
 import { mediaParameters } from '../protocol/media-parameters.js'
 import { listedValues, type ModelDocument, type ParameterSchema } from '../protocol/models.js'
-import { percentDecoded } from '../protocol/text.js'
+import { listNames, percentDecoded } from '../protocol/text.js'
 import { capitalized, credits, labelOf, unitOf } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
@@ -38,9 +38,24 @@ export const NewRunPage = (props: NewRunView) => (
     {Object.keys(props.problems).length > 0 && (
       <Notice tone="bad" title={props.problems[''] ?? 'Nothing was created. Look at the fields in red.'} />
     )}
+    <LeftOut {...props} />
     <NewRunForm {...props} />
   </Page>
 )
+
+/** Names what the run of the form was created with, and what the form has no field for: the new run may be another one. */
+function LeftOut({ model, values }: NewRunView) {
+  const { properties } = model.input
+  const media = mediaParameters(model.input)
+  const hasField = (name: string) => media.has(name) || (properties[name]?.type ?? 'other') !== 'other'
+  const names = Object.entries(values).flatMap(([name, text]) => (text === '' || hasField(name) ? [] : name))
+  if (names.length === 0) return null
+  return (
+    <Notice tone="info" title={`This form has no field for ${listNames(names)}: the new run is without it.`}>
+      <p>To send it again, use a command of the run's page.</p>
+    </Notice>
+  )
+}
 
 function NewRunForm(props: NewRunView) {
   const { frame, model, values, problems, price, count, formKey } = props

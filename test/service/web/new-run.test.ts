@@ -251,6 +251,25 @@ describe('further media parameters', () => {
   })
 })
 
+test('a run again with changes says which of its parameters the form has no field for', async () => {
+  const prompt = { type: 'string', description: '' }
+  const camera = { type: 'other', description: '', json: { type: 'object' } }
+  const schema = { type: 'object', title: 'image', description: '', required: ['prompt'] }
+  const input = { ...schema, properties: { prompt, camera } }
+  const document = { name: 'acme/still', kind: 'image', input } as ModelDocument
+  const service = await createConsoleService({ models: [{ document }] })
+  const browser = await signInByLink(service)
+  const { body } = await ask(service, 'POST', '/api/v1/runs', {
+    model: document.name,
+    input: { prompt: 'a fox', camera: { zoom: 2 } },
+  })
+  const again = await browser.get(`/new?from=${body.id}`)
+  expect(wordsOf(again)).toContain('This form has no field for camera: the new run is without it.')
+  const form = { model: document.name, form_key: 'k', count: '99' }
+  for (const page of [await browser.get('/new'), await submitRun(browser, form)])
+    expect(wordsOf(page)).not.toContain('has no field')
+})
+
 test('a form needs a session at each step', async () => {
   const browser = createBrowser(await createConsoleService())
   for (const path of ['/new/form', '/new/price', '/runs'])

@@ -46,8 +46,13 @@ const waitWith = async (fault: string, flag = '') => {
 
 it('a service that does not answer about a run is named after two failed requests in a row, and again when it answers', async () => {
   expect(await waitWith('status:500:3')).toMatch(
-    /^The service .*500.* Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
+    /^The service .*500.*\. Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
   )
+})
+
+it('a 404 that does not say that the run is unknown leaves it with the command that waits for it again', async () => {
+  expect(await waitWith('status:404')).toMatch(/Resume with `rushes wait run_\w+`\.$/m)
+  expect(await waitWith('status:404:run_not_found')).not.toMatch(/Resume with/)
 })
 
 it.each([

@@ -170,7 +170,8 @@ export class RunPrinter {
       return this.#leftError(result.why, [run])
     }
     const { error } = result
-    const isOver = error.httpStatus === 404 || (run.state !== undefined && run.state.phase !== 'running')
+    // Another 404 may be that of a proxy, or of an address that is not quite right: the run may continue.
+    const isOver = error.code === 'run_not_found' || (run.state && run.state.phase !== 'running')
     const resume = isOver ? undefined : this.#resumeHint([run])
     return error.with({ hint: [error.hint, resume].filter(Boolean).join(' ') || undefined, runId: run.id })
   }

@@ -96,7 +96,7 @@ export class RunsView {
     // The service has answered: only the URLs are missing.
     if (run.state?.withoutUrls !== undefined) return
     this.#failures++
-    if (this.#failures === MIN_FAILURES) out.note(`${error.message} Still trying.`)
+    if (this.#failures === MIN_FAILURES) out.note(`${error.message.replace(/[^.!?]$/, '$&.')} Still trying.`)
   }
 
   transfer(id: string, amount: TransferProgress): void {

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import Database from 'libsql'
 import { expect, it, onTestFinished } from 'vitest'
 import { batchCommandLine } from '../../src/cli/batch/options.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
@@ -486,6 +487,25 @@ it('a time limit that passes while a replica does not know the new run does not 
   expect((await service.run('list')).stdout).not.toMatch(/not found/i)
   // The next batch continues with the same run.
   expect((await run()).code).toBe(0)
+})
+
+it('a batch whose journal cannot be read creates nothing, also where the lock file does not say that a run is in flight', async () => {
+  const { run, lockPath, created, service } = await createFamily([SHEET])
+  await run('--timeout 5s', { faults: ['status:404:run_not_found'] })
+  expect(created()).toHaveLength(1)
+  const { working: _, ...lock } = JSON.parse(readFileSync(lockPath, 'utf8'))
+  writeFileSync(lockPath, JSON.stringify(lock))
+  const database = new Database(join(service.home, 'state', 'journal.db'))
+  database.exec('ALTER TABLE files RENAME TO gone')
+  const unread = await run()
+  expect(unread).toMatchObject({ code: 2, stdout: '' })
+  expect(unread.stderr).toContain(
+    'The journal could not be read, so the runs in flight are not known. Nothing was sent.',
+  )
+  database.exec('ALTER TABLE gone RENAME TO files')
+  database.close()
+  expect(await run()).toMatchObject({ code: 0 })
+  expect(created()).toEqual([])
 })
 
 it('the command that pays again for an output that is gone quotes the name of the row', async () => {

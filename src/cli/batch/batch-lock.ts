@@ -29,6 +29,13 @@ export class BatchLock {
           throw error instanceof RushesError ? unsent(error) : error
         })
       : undefined
+    if (isConnected && batch.isUnread)
+      throw unsent(
+        usageError(
+          'The journal could not be read, so the runs in flight are not known.',
+          'Try again, or see `rushes doctor`.',
+        ),
+      )
     // Also where all is up to date: the last write says only that nothing is in flight.
     await removeLeftovers(batch.lockPath)
     return new BatchLock(ctx, batch, journal)

@@ -117,11 +117,13 @@ interface InFlight {
   readonly flights: readonly Flight[]
   /** Whether the journal of another state folder knows what is in flight. */
   readonly isElsewhere: boolean
+  /** Whether the journal of this state folder could not be read: a create could pay for a run that is in flight. */
+  readonly isUnread: boolean
 }
 
 /** Reads what is in flight. Writes nothing, and creates no journal. */
 async function inFlightOf(ctx: Context, { batch, working }: Lock, lockPath: string): Promise<InFlight> {
-  const nothing = { flights: [], isElsewhere: working !== undefined }
+  const nothing = { flights: [], isElsewhere: working !== undefined, isUnread: false }
   if (!existsSync(join(ctx.stateFolder, JOURNAL_FILE))) return nothing
   const journal = await ctx.openJournal()
   const found = journal.tryRead((): InFlight => {
@@ -135,9 +137,9 @@ async function inFlightOf(ctx: Context, { batch, working }: Lock, lockPath: stri
         files: journal.filesOf(run),
       }),
     )
-    return { flights, isElsewhere: working !== undefined && working !== journal.id }
+    return { ...nothing, flights, isElsewhere: working !== undefined && working !== journal.id }
   })
-  return found ?? nothing
+  return found ?? { ...nothing, isUnread: true }
 }
 
 /**

@@ -89,7 +89,11 @@ describe.skipIf(!hasPostgres || !hasS3rver)('six nodes on one PostgreSQL and one
     const engine = ['--engine', `image=${ENGINE}`, '--concurrency', '4']
     const api = await Promise.all(
       Array.from({ length: NODES }, (_, n) =>
-        startNode(place, `api ${n}`, [...shared, '--role', 'api', '--data', join(home.home, `api-${n}`)]),
+        startNode(place, `api ${n}`, [
+          // A run carries the model of the node that accepted it.
+          ...[...shared, ...engine, '--role', 'api'],
+          ...['--data', join(home.home, `api-${n}`)],
+        ]),
       ),
     )
     const workers = await Promise.all(

@@ -1,4 +1,7 @@
-/** Small parts that several pages use, and a run as they show it. The service fills it in; the pages know nothing of its store. */
+/**
+ * Small parts that several pages use, and a run as they show it. The service fills it in; the pages know nothing of its
+ * store.
+ */
 import type { ComponentChildren } from 'preact'
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run-state.js'

@@ -106,7 +106,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
       const { target, overwrite = false, owner, signal, onSettled } = options
       const names = options.names ?? new Namer(target).name(outputs)
       const links = outputs.map(({ url }) => url)
-      // The file of another output is no copy of this one, whatever its name is.
+      // Another output of the run may have had the name of this one in an earlier command.
       const earlierOf = (at: number) =>
         options.earlier?.filter(({ url }) => url === links[at] || !links.includes(url)) ?? []
       const createMeter = createProgress(outputs.length, options.onProgress)

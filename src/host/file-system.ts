@@ -1,4 +1,7 @@
-/** What a file system has and can do: names, files and folders. It differs between systems, and between disks (exFAT, network folders). */
+/**
+ * What a file system has and can do: names, files and folders. It differs between systems, and between disks (exFAT, network
+ * folders).
+ */
 import {
   closeSync,
   lstatSync,

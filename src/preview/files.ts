@@ -1,5 +1,5 @@
-// Opens untrusted pictures (reference images, outputs of other engines, files of the user), writes the output of the renderer, and
-// finds the data files and the native code of its packages.
+// Opens untrusted pictures (reference images, outputs of other engines, files of the user), writes the output of the
+// renderer, and finds the data files and the native code of its packages.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

@@ -70,8 +70,8 @@ export const isOutcomeUnknown = (state: RunState): boolean => errorCodeOf(state)
 export const isCanceled = ({ status }: RunState): boolean => /^cancell?ed$/i.test(status.trim())
 
 /**
- * Text for how far a running run is: `40 %`, or `3 before it` in the queue of the model's server. Empty if it has ended, or if the
- * service says neither.
+ * Text for how far a running run is: `40 %`, or `3 before it` in the queue of the model's server. Empty if it has ended, or
+ * if the service says neither.
  */
 export function progressOf({ phase, service }: RunState): string {
   if (phase !== 'running' || service === null) return ''

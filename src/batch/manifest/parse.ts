@@ -1,6 +1,6 @@
 /**
- * Parses the bytes of a manifest into plain values and their lines, and collects its problems. YAML and JSON are read by one parser, JSON Lines a line
- * each, and CSV with the first line as the names of the fields.
+ * Parses the bytes of a manifest into plain values and their lines, and collects its problems. YAML and JSON are read by
+ * one parser, JSON Lines a line each, and CSV with the first line as the names of the fields.
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'

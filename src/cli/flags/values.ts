@@ -73,8 +73,8 @@ export function labelsOf(texts: readonly string[] = [], what = '--label'): reado
 type Words = Readonly<Record<'name' | 'hint', string>>
 
 /**
- * Reads a JSON object from an argument: its text, `@file`, or `-` for standard input. Rejects with `usage`, also for a number that
- * would lose digits.
+ * Reads a JSON object from an argument: its text, `@file`, or `-` for standard input. Rejects with `usage`, also for a
+ * number that would lose digits.
  */
 export async function readJsonArgument(
   ctx: Terminal,

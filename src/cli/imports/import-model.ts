@@ -1,4 +1,7 @@
-/** `rushes models import`: writes the document of a hosted model from its published schema. A key is sent only to the API of its provider. */
+/**
+ * `rushes models import`: writes the document of a hosted model from its published schema. A key is sent only to the API of
+ * its provider.
+ */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { stringify } from 'yaml'

@@ -1,6 +1,6 @@
 /**
- * The session of `rushes mcp`: what it may create, and the commands that its tools have started. A command continues when its call
- * has returned, so that no answer and no output is lost.
+ * The session of `rushes mcp`: what it may create, and the commands that its tools have started. A command continues when
+ * its call has returned, so that no answer and no output is lost.
  */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'

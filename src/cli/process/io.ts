@@ -137,7 +137,10 @@ export async function readIds(
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
 }
 
-/** The first line that is not blank of a file, a pipe or a process. Keeps at most `maxBytes` bytes, with the blank lines before it. */
+/**
+ * The first line that is not blank of a file, a pipe or a process. Keeps at most `maxBytes` bytes, with the blank lines
+ * before it.
+ */
 export class FirstLine {
   readonly #maxBytes: number
   #bytes = Buffer.alloc(0)

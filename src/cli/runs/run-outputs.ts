@@ -26,7 +26,7 @@ import { plural } from '../terminal/format.js'
 import { findRun, livesElsewhere } from './journal-rows.js'
 import { sha256Of } from './media-sources.js'
 
-/** Why there is no URL. */
+/** An output that cannot be sent, and the reason. */
 interface Unusable {
   readonly why: string
 }
@@ -181,7 +181,10 @@ export class OutputUrls {
     throw refused(url.why, 'Give another URL or file, or create the run again.')
   }
 
-  /** Throws the service's error if there is no file either. */
+  /**
+   * Returns a link that answers, else a file as a data: URL. Throws the service's error if it cannot be asked and no file is
+   * there.
+   */
   async #urlOf({ run, at, files }: Output): Promise<string | Unusable> {
     let failure: RushesError | undefined
     try {

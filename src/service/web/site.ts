@@ -119,7 +119,7 @@ export class Site {
     }
   }
 
-  /** Adds a route for a form. `redraw` shows a refused form again; without it, the refusal is a page of its own. */
+  /** Adds a route for a form. `redraw`: shows the form again when it is refused. Default: an error page. */
   post(app: FastifyInstance, path: string, act: FormHandler, redraw?: Redraw): void {
     app.post(path, async (request, reply) => {
       const form = await formOf(request)

@@ -62,7 +62,7 @@ export const jobOf = (more: Partial<RenderJob> = {}): RenderJob => ({
   ...more,
 })
 
-/** An engine with a clock of its own. A test may look at the failure of a render later. */
+/** Opens an engine with a manual clock. A test may await a failing render later: it is no unhandled rejection until then. */
 export function openEngine(document: EngineDocument, env: Readonly<Record<string, string>> = {}) {
   const clock = createManualClock()
   const engine = createEngineOf(document, { clock, env })

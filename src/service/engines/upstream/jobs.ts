@@ -64,7 +64,10 @@ export interface JobServer {
   describeRefusal?(error: UpstreamError): string | undefined
   /** Asks for the state of the job. A 404 or 410 of the server itself counts as `missing`. `number`: from 1. */
   poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState>
-  /** Fetches the outputs that the answer about a done job names. After 403, 404, 409 or 410, it is called again with a fresh one. */
+  /**
+   * Fetches the outputs that the answer about a done job names. After 403, 404, 409 or 410, it is called again with a fresh
+   * one.
+   */
   outputs(answer: Answer, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
   /** Cancels this job, and never another one. Rejects if the server does not confirm it. */
   cancel(handle: JobHandle, signal: AbortSignal): Promise<Exclude<CancelEnd, 'not canceled'>>

@@ -47,7 +47,7 @@ it('admin user adds a user to the only account without --account', async () => {
   })
 })
 
-it('admin user the link begins with the URL of the service', async () => {
+it('the link of admin user begins with the URL of the service', async () => {
   const { add, admin } = await createAdmin()
   expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
     /^https:\/\/rushes\.example\.com\/media\/link\/[\w-]{43}\n$/,
@@ -57,7 +57,7 @@ it('admin user the link begins with the URL of the service', async () => {
   expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
 })
 
-it('admin user without --public-url, the link begins with the URL of the last start', async () => {
+it('the link of admin user begins with the URL of the last start without --public-url', async () => {
   const { service, admin, add } = await createAdmin()
   const unknown = await add('a@example.com')
   expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/link\//)

@@ -55,7 +55,7 @@ it('rows that use other rows stay up to date when what they use is created again
   expect(stderr).toBe('')
 })
 
-it('rows that use other rows --only selects what they need as well, and --force creates only what was selected', async () => {
+it('--only selects the rows that the selected ones need as well, and --force creates only what was selected', async () => {
   const { run, created } = await createFamily()
   expect((await run('--only run --max-runs 1')).stderr).toContain('would create 2 runs')
   await run('--only run')
@@ -189,7 +189,7 @@ it('what is sent for an output uses its URL while the service has it, and upload
   expect(probe?.headers).not.toHaveProperty('authorization')
 })
 
-it('files that are put in place an output that is downloaded again with other bytes is refused, and nothing is created from it', async () => {
+it('an output that is downloaded again with other bytes is refused, and nothing is created from it', async () => {
   const family = await createFamily()
   await family.run()
   family.created()

@@ -76,14 +76,14 @@ it.each<[string, number, string]>([
   expect(found.statuses).toEqual({ ...WELL, key: 'failed' })
 })
 
-it('doctor no key is exit 4, and nothing of one is ever shown', async () => {
+it('doctor without a key is exit 4, and nothing of one is ever shown', async () => {
   const service = await createCliService()
   const { code, lines } = await examined(service, { env: { RUSHES_API_KEY: '' } })
   expect(code).toBe(4)
   expect(JSON.stringify(lines)).not.toContain(service.apiKey)
 })
 
-it('doctor the network gone is exit 9, and the key is not checked', async () => {
+it('doctor without a network is exit 9, and the key is not checked', async () => {
   const service = await createCliService()
   const fetch: Fetch = async () => {
     throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })

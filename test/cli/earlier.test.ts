@@ -140,7 +140,7 @@ it('wait --last and --all know how long a run took though another command made i
   expect(elapsed_ms).toBeGreaterThanOrEqual(60_000)
 })
 
-it('wait --last and --all a run that the service does not know stays in the journal: the key may be the wrong one', async () => {
+it('wait --all leaves a run that the service does not know in the journal: the key may be the wrong one', async () => {
   const service = await createCliService()
   const [id] = await created(service)
   const lost = await service.run('wait --all', { fetch: scripted(NOT_FOUND).fetch })
@@ -326,7 +326,7 @@ it.each([
   expect(stderr).toMatch(message)
 })
 
-it('-i run:<id> an output of a run at another address names that address, and the ways out', async () => {
+it('-i run:<id> of a run at another address names that address, and the ways out', async () => {
   const service = await createCliService()
   addRow(service.home, { id: 'run_there', address: 'https://other.example' })
   const { code, stderr } = await service.run('run video "it runs" -i run:run_there')
@@ -335,7 +335,7 @@ it('-i run:<id> an output of a run at another address names that address, and th
   expect(stderr).toContain('Use --base-url https://other.example. Or give the URL or the file of the output.')
 })
 
-it('-i run:<id> a run that still goes on is exit 2', async () => {
+it('-i run:<id> of a run that still goes on is exit 2', async () => {
   const service = await createCliService({ rendering: false })
   const [id] = await created(service)
   const { code, stderr } = await service.run(`run video "it runs" -i run:${id}`)

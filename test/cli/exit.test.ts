@@ -11,7 +11,7 @@ const ORDER = [13, 5, 4, 3, 7, 8, 9, 6, 10, 11, 12]
 const errors = (...codes: readonly number[]) => codes.map((exitCode) => ({ exitCode }))
 
 it.each(ORDER.slice(1).map((code, at) => [ORDER[at] ?? 0, code]))(
-  'the exit code of several errors %i goes before %i',
+  'of the exit codes of several errors, %i goes before %i',
   (first, second) => {
     expect(exitCodeOf(errors(second, first))).toBe(first)
     expect(exitCodeOf(errors(first, second))).toBe(first)
@@ -42,7 +42,7 @@ it.each([
   expect(stopReasons(known, stopped, notStarted).map(({ message }) => message)).toEqual(expected)
 })
 
-it('status and wait prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
+it('status prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
   const failed = { status: 200, body: { status: 'Failed', error: { message: 'no' } } }
   expect(await runCli('status a', { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
     code: 0,
@@ -57,7 +57,7 @@ it('status and wait prints id, status and URLs separated by tabs, and exits 10 o
   })
 })
 
-it('status and wait takes ids from standard input, and nothing there for a failed left side', async () => {
+it('status and wait take ids from standard input, and nothing there for a failed left side', async () => {
   const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
   expect(await runCli('status -', { env: SET, fetch, stdin: 'a\nb\n' })).toMatchObject({
     code: 0,
@@ -109,7 +109,7 @@ it('a signal waits for the answer to a create, so that the id is known', async (
 it.each([
   ['ten seconds', 1, 10_000],
   ['a second signal', 2, 0],
-])('a signal %s end that', async (_, signals, atMs) => {
+])('after a signal, %s end the wait for the answer to a create', async (_, signals, atMs) => {
   const clock = createManualClock()
   const interrupts = createInterrupts()
   const { code, stderr } = await runCli('run image fox', {
@@ -193,7 +193,7 @@ it('a signal ends silently with exit 141 when the reader of standard output went
   expect(requests).toHaveLength(0)
 })
 
-it('a signal and still waits for the answer to a create, which the journal keeps', async () => {
+it('a signal still waits for the answer to a create, which the journal keeps', async () => {
   const clock = createManualClock()
   const interrupts = createInterrupts()
   const home = temporaryFolder()

@@ -97,7 +97,7 @@ it('a create that was certainly not accepted leaves no row no connection', async
   expect(await runAgainst(failing(false))).toMatchObject({ code: 9, rows: [] })
 })
 
-it('a create that was certainly not accepted leaves no row a 429 is none while it is waited out: there is one row at each sending', async () => {
+it('a create that waits out a 429 has one row at each sending', async () => {
   const service = await createCliService()
   const seen: number[] = []
   let turnedAway = 0

@@ -45,7 +45,7 @@ it('leaves runs of --no-wait in the queue, also while it renders another one, un
   expect(existsSync(files[0].path)).toBe(true)
 })
 
-it('renders the run of a command that was killed when its lease has run out', async () => {
+it('a command renders the run of one that was killed when its lease has run out', async () => {
   const home = temporaryFolder()
   const run = (line: string) => runCli(line, { home, engine: createInstantEngine() })
   const id = (await run('run image --local "a fox" --no-wait')).stdout.trim()

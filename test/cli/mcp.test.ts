@@ -285,7 +285,7 @@ it('cancel_run returns after 45 s with an error that names the run when the serv
   expect(got.error.message).toContain(structured.runs[0].id)
 })
 
-it('the limit of 45 s returns the id, goes on, and wait_run delivers to the output of the create', async () => {
+it('a create that takes more than 45 s returns the id, goes on, and wait_run delivers to its output', async () => {
   const { engine, service, mcp } = await openCommanded()
   const beganAtMs = service.clock.monotonic()
   const first = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
@@ -308,7 +308,7 @@ it('the limit of 45 s returns the id, goes on, and wait_run delivers to the outp
   expect(readdirSync(mcp.folder).sort()).toEqual(['copy.png', 'fox.png'])
 })
 
-it('the limit of 45 s says that outputs are still downloading, and waits for them in the next call', async () => {
+it('after 45 s, wait_run says that outputs are still downloading, and waits for them in the next call', async () => {
   const service = await createCliService()
   let release = () => {}
   const held = new Promise<void>((resolve) => {
@@ -340,7 +340,7 @@ it('the limit of 45 s says that outputs are still downloading, and waits for the
   expect(text).toContain(join(mcp.folder, 'fox.png'))
 })
 
-it('the limit of 45 s returns at once with wait: false, and saves the output later', async () => {
+it('a create with wait: false returns at once, and saves the output later', async () => {
   const { engine, service, mcp } = await openCommanded()
   const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
   expect(structured.runs[0]).toMatchObject({ output: null, files: [] })
@@ -350,7 +350,7 @@ it('the limit of 45 s returns at once with wait: false, and saves the output lat
   expect(text).toContain(join(mcp.folder, 'fox.png'))
 })
 
-it('the limit of 45 s after a restart of the server, wait_run saves to the output of the create, and never outside the folder', async () => {
+it('after a restart of the server, wait_run saves to the output of the create, and never outside the folder', async () => {
   const { engine, service, mcp } = await openCommanded()
   const created = await mcp.call('create_image', {
     prompt: 'a fox',
@@ -369,7 +369,7 @@ it('the limit of 45 s after a restart of the server, wait_run saves to the outpu
   expect(structured.runs[0].files[0].path).toBe(join(other.folder, `${id}.png`))
 })
 
-it('the limit of 45 s cancel_run cancels a run that has not ended, and pays for nothing', async () => {
+it('cancel_run cancels a run that has not ended, and pays for nothing', async () => {
   const { engine, mcp } = await openCommanded()
   const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
   const [{ id }] = structured.runs
@@ -381,7 +381,7 @@ it('the limit of 45 s cancel_run cancels a run that has not ended, and pays for 
   expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
 })
 
-it('the limit of 45 s waits for several runs, into a folder', async () => {
+it('wait_run waits for several runs, into a folder', async () => {
   const { mcp } = await open()
   const ids: string[] = []
   for (const prompt of ['a fox', 'a bear'])
@@ -539,7 +539,7 @@ it('a batch continues after 45 s; the same call waits for it and gets its result
   expect(second.content.filter(({ type }) => type === 'resource_link')).toHaveLength(1)
 })
 
-it('a batch a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
+it('a call of a batch right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
   const { engine, service, mcp } = await openCommanded()
   write(mcp, 'shots.yaml', MANIFEST)
   const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
@@ -707,7 +707,7 @@ it('the end of a session names a known run at once, before it waits for an unans
   expect(mcp.stderr()).toContain('a run may exist and cost money')
 })
 
-it('a client that does not keep to the protocol malformed messages are ignored with a line in the log, and the next call works', async () => {
+it('malformed messages of a client are ignored with a line in the log, and the next call works', async () => {
   const { mcp } = await open()
   mcp.stdin.write('{"jsonrpc": \n')
   mcp.stdin.write('[1,2]\n\n')

@@ -155,7 +155,7 @@ it('rushes models shows the price, its currency and its source', async () => {
   ])
 })
 
-it('rushes models shows that of one model, which can be added again', async () => {
+it('rushes models shows the document of one model, which can be added again', async () => {
   const { run } = homeWith({
     prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
   })

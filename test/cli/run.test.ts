@@ -241,7 +241,7 @@ it.each(cases)('what is wrong is said before anything is sent %s', async (_, arg
   expect(stderr).toMatch(message)
 })
 
-it('what is wrong is said before anything is sent prints one JSON object with --json', async () => {
+it('with --json, what is wrong is one JSON object, before anything is sent', async () => {
   const { code, stderr } = await runCli('--json run video fox -n 0', { env: SET })
   expect(code).toBe(2)
   expect(JSON.parse(stderr).error).toMatchObject({
@@ -249,7 +249,7 @@ it('what is wrong is said before anything is sent prints one JSON object with --
   })
 })
 
-it('what is wrong is said before anything is sent names everything that is missing at once', async () => {
+it('everything that is missing is named at once, before anything is sent', async () => {
   const { code, stderr } = await runCli('run image fox')
   expect(code).toBe(2)
   expect(stderr).toMatchInlineSnapshot(`

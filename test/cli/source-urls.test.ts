@@ -135,7 +135,7 @@ it.each<[string, (path: string) => void, RegExp, string]>([
   )
 })
 
-it('is the error of the service where the service cannot be asked and the file of the output is missing', async () => {
+it('a source is the error of the service where that cannot be asked and the file of the output is missing', async () => {
   const error = new RushesError('network', 'Could not reach api.example: refused.')
   const { urlOf, folder } = createSources({ client: { get: () => Promise.reject(error) } })
   rmSync(join(folder, 'a.png'))

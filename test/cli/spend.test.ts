@@ -251,7 +251,7 @@ const INPUTS = [
   ['video', '--duration', '10', '--resolution', '1080p'],
   ['image', '--quality', 'basic', '--steps', '50'],
 ]
-it('of runs at a service has the same amounts as the ledger of the service', async () => {
+it('spend of runs at a service has the same amounts as the ledger of the service', async () => {
   const service = await createCliService({ models: served(STILL, FILM), engine: createFamilyEngine() })
   const env = { RUSHES_IMAGE_MODEL: STILL.name, RUSHES_VIDEO_MODEL: FILM.name }
   const run = (...words: readonly string[]) => service.run(words, { fetch: service.fetch, env })

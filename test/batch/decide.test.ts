@@ -37,7 +37,13 @@ it.each<[string, FileFact, Partial<RowFlags>, RowAction]>([
 ])('an accepted run with %s', (_, fact, flags, action) => {
   expect(
     decide({
-      ...{ hash: 'a', locked: undefined, flight: FLIGHT, isElsewhere: false, outputs: [{ fact }] },
+      ...{
+        hash: 'a',
+        locked: undefined,
+        flight: FLIGHT,
+        isElsewhere: false,
+        outputs: [{ file: 'fox.png', fact }],
+      },
       flags: { ...FLAGS, ...flags },
     }),
   ).toEqual(action)
@@ -76,6 +82,13 @@ it.each<[string, FileFact, { hash?: string; flight?: Flight; from?: string }, Pa
     { overwrite: true },
     again('changed'),
   ],
+  [
+    'that was edited is a conflict when its input changes too',
+    FOREIGN,
+    { hash: 'b' },
+    {},
+    conflict('changed since it was downloaded'),
+  ],
   ['at its old path is moved', MISSING, { from: '/old/fox.png' }, {}, again('moved')],
   [
     'at its old path is moved to the place of a file with the same bytes',
@@ -100,7 +113,7 @@ it.each<[string, FileFact, { hash?: string; flight?: Flight; from?: string }, Pa
   ],
   ['whose second run is accepted is downloaded', IN_PLACE, { flight: FLIGHT }, {}, CONTINUED],
 ])('a file %s', (_, fact, { hash = 'a', flight, from }, flags, action) => {
-  const outputs = [{ fact, from }]
+  const outputs = [{ file: 'fox.png', fact, from }]
   expect(
     decide({ hash, locked: MADE, flight, isElsewhere: false, outputs, flags: { ...FLAGS, ...flags } }),
   ).toEqual(action)

@@ -241,7 +241,7 @@ it('a file that changes while its run renders keeps its changes, with the result
 
   const again = await family.run()
   expect([again.code, family.created()]).toEqual([2, []])
-  expect(again.stderr).toMatch(/sheet\.png .*: not created by this batch/)
+  expect(again.stderr).toMatch(/sheet\.png .*: not created by this batch; the result is in sheet-2\.png/)
   const red = sha256(family.path('sheet-2.png'))
   rmSync(family.path('sheet.png'))
   expect((await family.run()).code).toBe(0)

@@ -433,7 +433,7 @@ it.each<[string, Parameters<typeof batchCommandLine>]>([
   ['rushes batch shots.yaml', [globals, { source: 'shots.yaml', flags: {} }]],
   ['rushes batch --local -', [{ local: true }, { source: '-', flags: {} }]],
   [
-    "rushes batch --profile 'a b' --base-url https://x.example -- '-shots.yaml'",
+    "rushes batch --profile 'a b' --base-url https://x.example ./-shots.yaml",
     [
       { ...globals, profile: 'a b', baseUrl: 'https://x.example' },
       { source: '-shots.yaml', flags: {} },

@@ -66,7 +66,7 @@ export interface RowSituation extends Pick<Paired, 'hash' | 'locked' | 'flight'>
   readonly placed?: Flight['files'] | undefined
   /** Whether the journal of another state folder knows what is in flight: every row without a result may be. */
   readonly isElsewhere: boolean
-  readonly outputs: readonly Pick<PlannedOutput, 'fact' | 'from'>[]
+  readonly outputs: readonly Pick<PlannedOutput, 'file' | 'fact' | 'from'>[]
   readonly flags: RowFlags
 }
 
@@ -79,7 +79,7 @@ export function decide(situation: RowSituation): RowAction {
     return output !== undefined && output.from === undefined && isInPlace(output.fact, sha256)
   })
   const at = isThere.indexOf(false)
-  const conflict = conflictIn(situation, isAsMade)
+  const conflict = conflictIn(situation)
 
   if (flight?.run !== undefined) {
     if (conflict !== undefined) return conflict
@@ -101,20 +101,24 @@ export function decide(situation: RowSituation): RowAction {
 }
 
 /** Finds the first output whose path has a file that must not be replaced. */
-function conflictIn(
-  { outputs, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
-  isAsMade: boolean,
-): ConflictAction | undefined {
+function conflictIn({
+  outputs,
+  locked,
+  flight,
+  placed = flight?.files ?? [],
+  flags,
+}: RowSituation): ConflictAction | undefined {
   const known = outputsOf(locked)
-  for (const [at, { fact, from }] of outputs.entries()) {
+  for (const [at, { file, fact, from }] of outputs.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
     if (fact.is === 'missing' || mayWrite(fact, flags.overwrite)) continue
     if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256))) continue
     const { keeper } = fact
     if (keeper !== undefined)
       return { do: 'conflict', why: `the file of "${keeper}", which --only leaves out`, at, isForeign: false }
-    const isChanged = isAsMade && known[at] !== undefined && from === undefined
-    const why = isChanged ? 'changed since it was downloaded' : 'not created by this batch'
+    const result = from === undefined ? '' : `; the result is in ${known[at]?.file}`
+    const isOwn = known[at]?.file === file
+    const why = isOwn ? 'changed since it was downloaded' : `not created by this batch${result}`
     return { do: 'conflict', why, at, isForeign: true }
   }
   return undefined

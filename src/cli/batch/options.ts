@@ -93,12 +93,9 @@ export function batchCommandLine(
       return value ? [flag] : []
     }),
   )
-  if (source === '-') return commandLine('batch', globals, [...words, source])
-  return commandLine('batch', globals, [
-    ...words,
-    ...(source.startsWith('-') ? ['--'] : []),
-    quoteWord(source),
-  ])
+  // Not a flag, even before further flags.
+  const path = source === '-' ? source : quoteWord(source.replace(/^-/, './-'))
+  return commandLine('batch', globals, [...words, path])
 }
 
 const CONTINUED: readonly (readonly [string, keyof BatchFlags])[] = [

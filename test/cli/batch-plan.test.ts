@@ -2,8 +2,8 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { bodyOf, CLIP, createFamily, objects, RUN, SHEET, SIT } from '../support/family.js'
-import { createCliService, filesBelow, runCli, temporaryFolder } from '../support/index.js'
+import { bodyOf, CLIP, createFamily, RUN, SHEET, SIT } from '../support/family.js'
+import { createCliService, filesBelow, objects, runCli, temporaryFolder } from '../support/index.js'
 
 const MANIFEST = `models: { image: rushes/preview-image, video: rushes/preview-video }
 defaults: { kind: image }

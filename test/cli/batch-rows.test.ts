@@ -3,19 +3,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
-import {
-  CLIP,
-  createFamily,
-  FAMILY,
-  imagesSentFor,
-  lines,
-  objects,
-  RUN,
-  SHEET,
-  SIT,
-  sha256,
-} from '../support/family.js'
-import { createInstantEngine, scripted } from '../support/index.js'
+import { CLIP, createFamily, FAMILY, imagesSentFor, RUN, SHEET, SIT, sha256 } from '../support/family.js'
+import { createInstantEngine, lines, objects, scripted } from '../support/index.js'
 import { administer } from '../support/service.js'
 
 it('rows that use other rows wait for their outputs and use them; a second batch costs nothing', async () => {

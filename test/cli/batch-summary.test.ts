@@ -5,8 +5,14 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, summaryText } from '../../src/cli/batch/ci-reports.js'
 import type { Fetch } from '../../src/host/http.js'
-import { objects } from '../support/family.js'
-import { type CommandLine, createCliService, scripted, temporaryFolder, wordsOf } from '../support/index.js'
+import {
+  type CommandLine,
+  createCliService,
+  objects,
+  scripted,
+  temporaryFolder,
+  wordsOf,
+} from '../support/index.js'
 
 const row = (name: string, status = 'create', reason = 'missing') => [status, name, `${name}.png`, reason]
 const summary = (rows: JobSummary['rows']): JobSummary => ({

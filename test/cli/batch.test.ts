@@ -18,8 +18,8 @@ import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.j
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import type { KeyTerms } from '../../src/service/rules/key-terms.js'
-import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { scripted, temporaryFolder } from '../support/index.js'
+import { bodyOf, createFamily, type Row, RUN, SHEET, sha256 } from '../support/family.js'
+import { lines, objects, scripted, temporaryFolder } from '../support/index.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }

@@ -10,11 +10,15 @@ import { addedModelPath } from '../../src/cli/settings/folders.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
+import { createNetwork } from '../../src/host/undici.js'
 import type { JournalRun } from '../../src/journal/index.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { writeJson } from '../../src/protocol/json.js'
 import type { Engine } from '../../src/service/engines/engine.js'
+
+import { whenOver } from './after-file.js'
 import { createManualClock, type ManualClock } from './clock.js'
+import { createInstantEngine } from './engines.js'
 import { withFaults } from './faults.js'
 import { addRow, type PastRun, rowsOf } from './journal.js'
 import { responseOf, type Scripted } from './responses.js'
@@ -38,6 +42,12 @@ export const wordsOf = (line: CommandLine): readonly string[] =>
   typeof line === 'string'
     ? [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
     : line
+
+/** The message of a command that is a usage error, and so has printed nothing. */
+export function usageErrorOf({ code, stdout, stderr }: Ran): string {
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  return stderr
+}
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -194,6 +204,16 @@ export function createHome(options: HomeOptions = {}): Home {
   }
 }
 
+/** A home whose local runs may use model servers: it has the real network, and a preview that draws at once. */
+export function createLocalHome(env: Readonly<Record<string, string>> = {}) {
+  const clock = createManualClock()
+  const { fetch, close } = createNetwork({ env: {}, clock })
+  whenOver(close)
+  const preview = createInstantEngine()
+  const home = createHome({ env, clock, fetch, engine: preview })
+  return { ...home, clock, fetch, preview, file: (name: string) => join(home.home, name) }
+}
+
 /** A loopback address, so that plain http is allowed. No server listens on it. */
 export const LOOPBACK_URL = 'http://127.0.0.1:1'
 
@@ -205,7 +225,24 @@ export interface CliService extends TestService {
   /** The settings that a command needs to reach the service. */
   readonly env: Readonly<Record<string, string>>
   run(line: CommandLine, options?: RunAtService): Promise<Ran>
+  /** Creates an image, or several with `-n`, and does not wait. Returns the ids. */
+  create(flags?: CommandLine): Promise<readonly string[]>
+  /** The bodies of the creates so far. */
+  creates(): readonly CreateBody[]
+  /** Of the journal, the newest first. */
+  rows(): readonly JournalRun[]
 }
+
+export interface CreateBody {
+  readonly model: string
+  readonly input: Readonly<Record<string, unknown>>
+}
+
+/** The bodies of the creates among these requests. */
+export const createsIn = (requests: readonly HttpRequest[]): readonly CreateBody[] =>
+  requests
+    .filter(({ method, url }) => method === 'POST' && url.pathname.endsWith('/runs'))
+    .map(({ body }) => JSON.parse(Buffer.from(body ?? []).toString()))
 
 export interface RunAtService extends Omit<RunOptions, 'clock' | 'home'> {
   /** Between the command and the service, such as `create:lose:1` (`faults.ts`). */
@@ -240,18 +277,23 @@ export async function createCliService({
     RUSHES_IMAGE_MODEL: 'rushes/preview-image',
     RUSHES_VIDEO_MODEL: 'rushes/preview-video',
   }
+  const run: CliService['run'] = (line, { faults = [], ...options } = {}) =>
+    runCli(line, {
+      fetch: withFaults(fetch, faults, service.clock),
+      ...options,
+      ...{ clock: service.clock, home, env: { ...env, ...options.env } },
+    })
   return {
     ...service,
     requests,
     counting: fetch,
     home,
     env,
-    run: (line, { faults = [], ...options } = {}) =>
-      runCli(line, {
-        fetch: withFaults(fetch, faults, service.clock),
-        ...options,
-        ...{ clock: service.clock, home, env: { ...env, ...options.env } },
-      }),
+    run,
+    create: async (flags = []) =>
+      lines((await run(['run', 'image', 'a fox', '--no-wait', ...wordsOf(flags)])).stdout),
+    creates: () => createsIn(requests),
+    rows: () => rowsOf(home),
   }
 }
 
@@ -286,11 +328,20 @@ export function scriptedList(...answers: readonly Scripted[]): ScriptedService {
 
 const noList = scriptedList({ status: 404 })
 
-/** Makes the service behind `fetch` one without a list of models. */
-export const withoutList =
-  (fetch: Fetch): Fetch =>
+/** Makes the service behind `fetch` one whose list of models is answered by `list`. */
+export const withListOf =
+  (list: Fetch, fetch: Fetch): Fetch =>
   (request) =>
-    (asksForList(request) ? noList.fetch : fetch)(request)
+    (asksForList(request) ? list : fetch)(request)
+
+/** Makes the service behind `fetch` one without a list of models. */
+export const withoutList = (fetch: Fetch): Fetch => withListOf(noList.fetch, fetch)
+
+/** The lines of a text that are not empty. */
+export const lines = (text: string): readonly string[] => text.split('\n').filter(Boolean)
+/** The JSON objects of a text, one a line. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into objects of every shape
+export const objects = (text: string): any[] => lines(text).map((line) => JSON.parse(line))
 
 export const SET: Readonly<Record<string, string>> = {
   RUSHES_BASE_URL: LOOPBACK_URL,

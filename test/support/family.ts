@@ -88,5 +88,3 @@ export const imagesSentFor = ({ requests }: CliService, prompt: string): readonl
     .flatMap(({ body }) => bodyOf(body).input.image_urls ?? [])
 
 export const sha256 = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
-export const lines = (text: string) => text.split('\n').filter(Boolean)
-export const objects = (text: string) => lines(text).map((line) => JSON.parse(line))

@@ -1,7 +1,6 @@
 /** Labels of rows: where they come from in each format, and what is wrong with them. */
 import { describe, expect, it } from 'vitest'
-import { readModelDocument } from '../../src/protocol/model-document.js'
-import { entriesOf, problemsOf, type ReadOptions } from './folder.js'
+import { documentsOf, entriesOf, problemsOf, type ReadOptions } from './folder.js'
 
 const labelsOf = async (text: string, options?: ReadOptions) =>
   (await entriesOf(text, options)).map(({ name, labels }) => [name, ...labels])
@@ -35,12 +34,8 @@ runs:
     const text = `
 defaults: { kind: image, label: "set {animal}" }
 runs:
-  - name: "{animal}"
-    prompt: "a {animal}"
-    matrix: { animal: [fox, bear] }
-  - name: "{label}"
-    prompt: "a button: {label}"
-    matrix: { label: [ok, stop] }
+  - { name: "{animal}", prompt: "a {animal}", matrix: { animal: [fox, bear] } }
+  - { name: "{label}", prompt: "a button: {label}", matrix: { label: [ok, stop] } }
 `
     expect(await labelsOf(text)).toEqual([
       ['fox', 'set fox'],
@@ -54,28 +49,23 @@ runs:
   })
 
   it('leave the parameter `label` of a model to `input`', async () => {
-    const document = readModelDocument(
-      {
-        name: 'acme/sign',
-        kind: 'image',
-        input: { type: 'object', properties: { label: { type: 'string' } }, required: ['label'] },
-      },
-      () => {},
-    )
-    const options = { documents: document === undefined ? [] : [document] }
-    const row = (more: string) => `[{ name: a, model: acme/sign, label: signs, ${more} }]`
-    const [entry] = await entriesOf(row('input: { label: EXIT }'), options)
-    expect(entry).toMatchObject({ labels: ['signs'], input: { label: 'EXIT' } })
-    expect(await problemsOf(row(''), options)).toEqual(['1 label is missing'])
+    const documents = documentsOf(`
+- name: acme/sign
+  kind: image
+  input: { type: object, required: [label], properties: { label: { type: string } } }`)
+    const row = '[{ name: a, model: acme/sign, label: signs, input: { label: EXIT } }]'
+    expect(await entriesOf(row, { documents })).toMatchObject([
+      { labels: ['signs'], input: { label: 'EXIT' } },
+    ])
+    expect(await problemsOf(row.replace(/, input.*/, ' }]'), { documents })).toEqual(['1 label is missing'])
   })
 
-  const MANY = JSON.stringify(Array.from({ length: 21 }, (_, at) => `l${at}`))
   it.each([
     ['""', '1 a label must not be empty'],
     ['[web, null]', '1 label must be a text or a list of texts'],
     ['{ web: 1 }', '1 label must be a text or a list of texts'],
-    [MANY, '1 a run must have at most 20 labels'],
-  ])('%s is an error with its place', async (label, problem) => {
+    [`[${Array.from({ length: 21 }, (_, at) => at)}]`, '1 a run must have at most 20 labels'],
+  ])('are refused with their place: %s', async (label, problem) => {
     expect(await problemsOf(`[{ name: fox, kind: image, prompt: x, label: ${label} }]`)).toEqual([problem])
   })
 })

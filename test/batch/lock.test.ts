@@ -4,23 +4,17 @@ import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LockFile, type LockFileOptions, lockFileOf, readLock } from '../../src/batch/lock/file.js'
+import { LockFile, lockFileOf, readLock } from '../../src/batch/lock/file.js'
 import { type Lock, lockText, type Made, newLock, parseLock, publicUrl } from '../../src/batch/lock/lock.js'
 import { RushesError } from '../../src/errors.js'
 import { createManualClock } from '../support/clock.js'
-import { folderWith } from './folder.js'
+import { folderWith, madeOf } from './folder.js'
 
-const made = (digit: string, more: Partial<Made> = {}): Made => ({
-  ...{ hash: digit.repeat(64), kind: 'image', model: 'acme/still-1', run: `run_${digit}` },
-  ...{ service: 'https://a.example', url: 'https://cdn.example/1.png', file: `${digit}.png` },
-  ...{ sha256: digit.repeat(64), bytes: 1, content_type: 'image/png', made_at: '2026-01-01T00:00:00.000Z' },
-  ...more,
-})
+const made = (digit: string) => madeOf(digit.repeat(64), { run: `run_${digit}` })
 
 const lockOf = (entries: Readonly<Record<string, Made>>, more: Partial<Lock> = {}): Lock => ({
   ...newLock(),
-  ...{ manifest: 'shots.yaml', batch: 'b1', entries: new Map(Object.entries(entries)) },
-  ...more,
+  ...{ manifest: 'shots.yaml', batch: 'b1', entries: new Map(Object.entries(entries)), ...more },
 })
 
 describe('the text of a lock file', () => {
@@ -81,28 +75,22 @@ describe('the text of a lock file', () => {
   })
 })
 
-function createFile(entries: Readonly<Record<string, Made>> = {}, more: Partial<LockFileOptions> = {}) {
+/** The lock file of a batch of the rows a and b. `said`: what the batch was told. */
+function createFile(entries: Readonly<Record<string, Made>> = {}) {
   const path = join(folderWith(), 'shots.lock.json')
   const lock = lockOf(entries)
-  if (Object.keys(entries).length > 0) writeFileSync(path, lockText(lock))
+  const write = (changed: Lock) => writeFileSync(path, lockText(changed))
+  if (Object.keys(entries).length > 0) write(lock)
   const clock = createManualClock()
   const said: string[] = []
   const file = new LockFile({
     ...{ path, manifest: 'shots.yaml', lock, rows: new Set(['a', 'b']), clock },
     keepsWorking: false,
-    onWritten: (entries) => void said.push(`written ${[...entries.keys()]}`),
+    onWritten: (written) => void said.push(`written ${[...written.keys()]}`),
     onFailed: () => void said.push('failed'),
     onChanged: (names) => void said.push(`changed ${names}`),
-    ...more,
   })
-  const onDisk = () => parseLock(readFileSync(path, 'utf8'), path)
-  const edit = (change: (entries: Map<string, Made>) => void) => {
-    const found = existsSync(path) ? onDisk() : lock
-    const next = new Map(found.entries)
-    change(next)
-    writeFileSync(path, lockText({ ...found, entries: next }))
-  }
-  return { path, clock, file, said, onDisk, edit }
+  return { path, clock, file, said, write, onDisk: () => parseLock(readFileSync(path, 'utf8'), path) }
 }
 
 describe('the lock file of a batch', () => {
@@ -129,9 +117,10 @@ describe('the lock file of a batch', () => {
   })
 
   it('keeps what somebody else wrote for other rows, and says where a row of it was changed', async () => {
-    const { file, said, onDisk, edit } = createFile({ a: made('a'), z: made('1') })
+    const { file, said, onDisk, write } = createFile({ a: made('a'), z: made('1') })
     await file.begin('j1')
-    edit((entries) => entries.set('z', made('2')).set('b', made('3')))
+    const found = onDisk()
+    write({ ...found, entries: new Map(found.entries).set('z', made('2')).set('b', made('3')) })
     file.set('a', made('4'))
     await file.end(false)
     expect(onDisk().entries.get('z')).toMatchObject({ run: 'run_2' })

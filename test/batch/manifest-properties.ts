@@ -7,27 +7,11 @@ import { folderWith, read } from './folder.js'
 /** Reading any text, in any format, ends with rows or with problems that have a place in it. */
 export async function readsAnyText(numRuns: number): Promise<void> {
   const folder = folderWith()
-  const piece = fc.constantFrom(
-    ...['runs:', '- ', '  ', '\n', 'name', ': ', 'kind: image', 'prompt', '"', "'", ',', '{', '}', '[', ']'],
-    ...[
-      '&a ',
-      '*a',
-      '<<: ',
-      '!x ',
-      '|',
-      '>',
-      '# ',
-      '---',
-      '%',
-      '\t',
-      '\r\n',
-      '?',
-      '\\',
-      'null',
-      '1e999',
-      '\ud800',
-    ],
-    ...['models: {image: a/b}', 'defaults:', 'count: 2', 'output: a.png', '{ext}', '../', 'é', '\u0000'],
+  const words =
+    'runs: - name : kind: image prompt models: {image: a/b} defaults: count: 2 output: a.png {ext} ../ é , { } [ ] " \' &a *a <<: !x | > # --- % ? \\ null 1e999'
+  const piece = fc.oneof(
+    fc.constantFrom(...words.split(' ')),
+    fc.constantFrom(' ', '  ', '\n', '\t', '\r\n', '\ud800', '\0'),
   )
   const text = fc.oneof(
     fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('')),
@@ -52,30 +36,11 @@ export async function readsAnyText(numRuns: number): Promise<void> {
 /** The same for any JSON as a matrix. */
 export async function readsAnyMatrix(numRuns: number): Promise<void> {
   const folder = folderWith()
-  const text = fc.constantFrom(
-    '{a}',
-    '{a.b}',
-    '{',
-    '}',
-    '{a',
-    'x',
-    '{ a }',
-    '{name}',
-    '{ext}',
-    '/',
-    '..',
-    '\u0000',
-    '{A:}',
-  )
+  const text = fc.constantFrom(...'{a} {a.b} { } {a x {name} {ext} / .. {A:}'.split(' '), '{ a }', '\0')
   const texts = fc.array(text, { maxLength: 4 }).map((parts) => parts.join(''))
   const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constant({ a: ['x', { b: 1 }] }), texts)
   const run = fc.record({
-    name: texts,
-    prompt: json,
-    output: texts,
-    matrix: json,
-    exclude: json,
-    image_urls: json,
+    ...{ name: texts, prompt: json, output: texts, matrix: json, exclude: json, image_urls: json },
   })
   await fc.assert(
     fc.asyncProperty(run, async (made) => {

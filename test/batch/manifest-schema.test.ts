@@ -1,39 +1,36 @@
-/** The published schema against the validator. */
-
-import { describe, expect, it } from 'vitest'
+/** The published schema of a manifest against the validator. */
+import { expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { KINDS, MODEL_INPUTS, type ParameterSchema } from '../../src/protocol/models.js'
 import { problemsOf } from './folder.js'
 import { schemaAccepts } from './manifest-properties.js'
 
-const row = (more: object) => [{ name: 'fox', kind: 'image', prompt: 'a fox', ...more }]
-const withDefaults = (defaults: unknown, run: object, more: object = {}) => ({
-  ...more,
-  defaults,
-  runs: [run],
-})
+/** A manifest of one image with these fields more, or others. */
+const row = (fields: string) => [{ name: 'fox', kind: 'image', prompt: 'a fox', ...parse(`{${fields}}`) }]
 
-/** Values that a parameter takes and values that it refuses, from its schema. */
-function samplesOf(schema: ParameterSchema): {
+interface Samples {
   readonly right: readonly unknown[]
   readonly wrong: readonly unknown[]
-} {
+}
+
+/** Values that a parameter takes and values that it refuses, from its schema. */
+function samplesOf(schema: ParameterSchema): Samples {
   if (schema.type === 'array') {
-    const items = (count: number) =>
-      Array.from({ length: count }, () => schema.items.enum?.[0] ?? 'https://a.example/x.png')
-    const most = schema.maxItems ?? 1
+    const { items, maxItems } = schema
+    const list = (count: number) => Array(count).fill(items.enum?.[0] ?? 'https://a.example/x.png')
     return {
-      right: [items(1), items(most)],
-      wrong: [[true], 7, ...(schema.maxItems === undefined ? [] : [items(most + 1)])],
+      right: [list(1), list(maxItems ?? 1)],
+      wrong: [[true], 7, ...(maxItems === undefined ? [] : [list(maxItems + 1)])],
     }
   }
   if (schema.type === 'integer' || schema.type === 'number') {
-    const { minimum = 1, maximum = minimum } = schema
+    const { minimum, maximum } = schema
     return {
-      right: [Number(minimum), Number(maximum)],
+      right: [Number(minimum ?? 1), Number(maximum ?? minimum ?? 1)],
       wrong: [
         'many',
-        ...(schema.minimum === undefined ? [] : [Number(minimum) - 1]),
-        ...(schema.maximum === undefined ? [] : [Number(maximum) + 1]),
+        ...(minimum === undefined ? [] : [Number(minimum) - 1]),
+        ...(maximum === undefined ? [] : [Number(maximum) + 1]),
       ],
     }
   }
@@ -43,111 +40,106 @@ function samplesOf(schema: ParameterSchema): {
   return { right: ['x', 7], wrong: [['x'], ' '] }
 }
 
-const builtInRows = (of: 'right' | 'wrong') =>
+const parameters = (samples: keyof Samples) =>
   KINDS.flatMap((kind) =>
     Object.entries(MODEL_INPUTS[kind].properties).flatMap(([name, schema]) =>
-      samplesOf(schema)[of].map((value) => [{ name: 'a', kind, prompt: 'x', [name]: value }]),
+      samplesOf(schema)[samples].map((value) => [{ name: 'a', kind, prompt: 'x', [name]: value }]),
     ),
   )
 
 const RIGHT: readonly unknown[] = [
-  [],
-  { runs: [] },
-  { $schema: './x.json', 'x-styles': [1], runs: [], models: null, defaults: null },
-  { models: { image: 'acme/still-1', video: null }, runs: [] },
-  row({}),
-  ...builtInRows('right'),
-  row({ quality: null, count: 3, output: 'a/{index}.png' }),
-  row({ count: '3' }),
-  row({ name: 7, prompt: 2024 }),
-  row({ image_urls: ['https://a.example/x.png', 'run:abc#2', 'data:image/png;base64,AA=='] }),
-  row({ kind: 'video', duration: 5 }),
-  [{ name: 'a', model: 'acme/other', input: { anything: [1, { x: null }] } }],
-  withDefaults({ kind: 'image', quality: 'high' }, { name: 'a', prompt: 'x', kind: 'video' }),
-  withDefaults({ kind: 'image', output: 'a/{name}.png' }, { name: 'a', prompt: 'x' }),
-  withDefaults({ model: 'acme/other', input: { a: 1 } }, { name: 'a' }),
-  withDefaults({ kind: 'image' }, { name: 'a', model: 'acme/other', input: {} }),
-  row({ matrix: null, exclude: null }),
-  row({ name: '{animal}', matrix: { animal: ['fox', 1.5, true, { name: 'bear', text: 'a bear' }] } }),
-  row({
-    name: '{animal}',
-    prompt: '{animal}',
-    matrix: { animal: ['fox', 'bear'] },
-    exclude: [{ animal: 'fox' }],
-  }),
-  row({ name: '{quality}', quality: null, matrix: { quality: ['basic', 'high'] } }),
-  row({ name: '{look}', model: '{look.model}', matrix: { look: [{ name: 'a', model: 'acme/x' }] } }),
-  row({ name: '{n}', matrix: { n: [1], image_urls: [['https://a.example/x.png']] } }),
-  [{ name: '{kind}', prompt: 'x', matrix: { kind: ['image', 'video'] } }],
-  [{ name: '{duration}', prompt: 'x', kind: 'video', matrix: { duration: [5, '10'] } }],
-  [{ name: '{n}', matrix: { n: [1], model: ['acme/x'], input: [{ seed: 1 }] } }],
-  withDefaults(
-    { kind: 'image' },
-    { name: '{kind}', prompt: 'x', matrix: { kind: ['video'] }, duration: '5' },
-  ),
+  ...parameters('right'),
+  ...[
+    '[]',
+    'runs: []',
+    '{$schema: ./x.json, x-styles: [1], runs: [], models: null, defaults: null}',
+    '{models: {image: acme/still-1, video: null}, runs: []}',
+    '[{name: a, model: acme/other, input: {anything: [1, {x: null}]}}]',
+    '{defaults: {kind: image, quality: high}, runs: [{name: a, prompt: x, kind: video}]}',
+    '{defaults: {kind: image, output: "a/{name}.png"}, runs: [{name: a, prompt: x}]}',
+    '{defaults: {model: acme/other, input: {a: 1}}, runs: [{name: a}]}',
+    '{defaults: {kind: image}, runs: [{name: a, model: acme/other, input: {}}]}',
+    '[{name: "{kind}", prompt: x, matrix: {kind: [image, video]}}]',
+    '[{name: "{duration}", prompt: x, kind: video, matrix: {duration: [5, "10"]}}]',
+    '[{name: "{n}", matrix: {n: [1], model: [acme/x], input: [{seed: 1}]}}]',
+    '{defaults: {kind: image}, runs: [{name: "{kind}", prompt: x, matrix: {kind: [video]}, duration: "5"}]}',
+  ].map((text) => parse(text)),
+  ...[
+    '',
+    'quality: null, count: 3, output: "a/{index}.png"',
+    'count: "3"',
+    'name: 7, prompt: 2024',
+    'image_urls: ["https://a.example/x.png", "run:abc#2", "data:image/png;base64,AA=="]',
+    'kind: video, duration: 5',
+    'matrix: null, exclude: null',
+    'name: "{animal}", matrix: {animal: [fox, 1.5, true, {name: bear, text: a bear}]}',
+    'name: "{animal}", prompt: "{animal}", matrix: {animal: [fox, bear]}, exclude: [{animal: fox}]',
+    'name: "{quality}", quality: null, matrix: {quality: [basic, high]}',
+    'name: "{look}", model: "{look.model}", matrix: {look: [{name: a, model: acme/x}]}',
+    'name: "{n}", matrix: {n: [1], image_urls: [["https://a.example/x.png"]]}',
+  ].map(row),
 ]
+
+const NOT_KEYS = ['name', 'output', 'count', 'matrix', 'exclude', 'include', 'index', 'ext', 'id']
 
 const WRONG: readonly unknown[] = [
-  ...builtInRows('wrong'),
-  null,
-  'text',
-  {},
-  { runs: {} },
-  { models: { sound: 'a/b' }, runs: [] },
-  { models: { image: 'acme' }, runs: [] },
-  { defaults: { name: 'a' }, runs: [] },
-  { defaults: 'image', runs: [] },
-  [1],
-  [{ name: 'a', prompt: 'x' }],
-  [{ kind: 'image', prompt: 'x' }],
-  [{ name: 'a', kind: 'image' }],
-  row({ kind: 'sound' }),
-  row({ colour: 'red' }),
-  row({ name: '' }),
-  row({ name: 'a\u0007' }),
-  row({ name: 'a'.repeat(1_001) }),
-  row({ aspect_ratio: '21:10' }),
-  row({ kind: 'video', duration: 7 }),
-  row({ image_urls: 'https://a.example/x.png' }),
-  row({ image_urls: [' '] }),
-  row({ count: 0 }),
-  row({ count: 10_001 }),
-  row({ count: 'three' }),
-  row({ model: 'acme' }),
-  [{ name: 'a', input: {} }],
-  [{ name: 'a', model: 'acme/other', input: [] }],
-  row({ matrix: {} }),
-  row({ matrix: ['a'] }),
-  row({ matrix: { a: [] } }),
-  row({ matrix: { a: [null] } }),
-  row({ matrix: { a: ['b', 'b'] } }),
-  row({ matrix: { 'a b': ['c'] } }),
-  ...['name', 'output', 'count', 'matrix', 'exclude', 'include', 'index', 'ext', 'id'].map((key) =>
-    row({ matrix: { [key]: ['a'] } }),
-  ),
-  row({ name: '{quality}', matrix: { quality: ['hihg'] } }),
-  row({ name: '{n}', duration: '5', matrix: { n: [1] } }),
-  row({ matrix: { prompt: [{ name: 'a' }] }, prompt: null }),
-  row({ matrix: { n: [1] }, exclude: [1] }),
-  row({ matrix: { n: [1] }, exclude: [{}] }),
-  [{ name: 'a', model: 'acme/x', matrix: { input: ['a'] } }],
-  withDefaults({ matrix: { a: ['b'] } }, { name: 'a', kind: 'image', prompt: 'x' }),
+  ...parameters('wrong'),
+  ...[
+    'null',
+    'text',
+    '{}',
+    'runs: {}',
+    '{models: {sound: a/b}, runs: []}',
+    '{models: {image: acme}, runs: []}',
+    '{defaults: {name: a}, runs: []}',
+    '{defaults: image, runs: []}',
+    '[1]',
+    '[{name: a, prompt: x}]',
+    '[{kind: image, prompt: x}]',
+    '[{name: a, kind: image}]',
+    '[{name: a, input: {}}]',
+    '[{name: a, model: acme/other, input: []}]',
+    '[{name: a, model: acme/x, matrix: {input: [a]}}]',
+    '{defaults: {matrix: {a: [b]}}, runs: [{name: a, kind: image, prompt: x}]}',
+  ].map((text) => parse(text)),
+  ...[
+    'kind: sound',
+    'colour: red',
+    'name: ""',
+    'name: "a\\u0007"',
+    `name: ${'a'.repeat(1_001)}`,
+    'aspect_ratio: "21:10"',
+    'kind: video, duration: 7',
+    'image_urls: "https://a.example/x.png"',
+    'image_urls: [" "]',
+    'count: 0',
+    'count: 10001',
+    'count: three',
+    'model: acme',
+    'matrix: {}',
+    'matrix: [a]',
+    'matrix: {a: []}',
+    'matrix: {a: [null]}',
+    'matrix: {a: [b, b]}',
+    'matrix: {a b: [c]}',
+    ...NOT_KEYS.map((key) => `matrix: {${key}: [a]}`),
+    'name: "{quality}", matrix: {quality: [hihg]}',
+    'name: "{n}", duration: "5", matrix: {n: [1]}',
+    'matrix: {prompt: [{name: a}]}, prompt: null',
+    'matrix: {n: [1]}, exclude: [1]',
+    'matrix: {n: [1]}, exclude: [{}]',
+  ].map(row),
 ]
 
-describe('the schema of the manifest', () => {
-  it.each(RIGHT.map((manifest) => [JSON.stringify(manifest).slice(0, 110), manifest]))(
-    'accepts, as the validator does, %s',
-    async (_, manifest) => {
-      expect(await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).toEqual([])
-      expect(schemaAccepts(manifest), JSON.stringify(schemaAccepts.errors)).toBe(true)
-    },
-  )
+const titled = (manifests: readonly unknown[]) =>
+  manifests.map((manifest) => [JSON.stringify(manifest).slice(0, 110), manifest])
 
-  it.each(WRONG.map((manifest) => [JSON.stringify(manifest).slice(0, 110), manifest]))(
-    'refuses, as the validator does, %s',
-    async (_, manifest) => {
-      expect(await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).not.toEqual([])
-      expect(schemaAccepts(manifest)).toBe(false)
-    },
-  )
+it.each(titled(RIGHT))('the schema accepts, as the validator does, %s', async (_, manifest) => {
+  expect(await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).toEqual([])
+  expect(schemaAccepts(manifest), JSON.stringify(schemaAccepts.errors)).toBe(true)
+})
+
+it.each(titled(WRONG))('the schema refuses, as the validator does, %s', async (_, manifest) => {
+  expect(await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).not.toEqual([])
+  expect(schemaAccepts(manifest)).toBe(false)
 })

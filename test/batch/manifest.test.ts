@@ -15,23 +15,6 @@ const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
   (await entriesOf(text, options)).map(({ name, output }) => `${name} → ${output}`)
 
 describe('the formats', () => {
-  const rows = [
-    { name: 'fox', kind: 'image', prompt: 'a "fox",\nred', quality: 'high' },
-    {
-      name: 'boat',
-      kind: 'video',
-      prompt: 'a boat',
-      duration: '5',
-      image_urls: ['https://a.example/1.png', 'run:x'],
-    },
-  ]
-  const csv = [
-    ['name', 'kind', 'prompt', 'quality', 'duration', 'image_urls'],
-    ['fox', 'image', '"a ""fox"",\nred"', 'high', '', ''],
-    ['boat', 'video', 'a boat', '', '5', 'https://a.example/1.png  run:x'],
-  ]
-    .map((cells) => cells.join(','))
-    .join('\n')
   const yaml = `runs:
   - name: fox
     kind: image
@@ -41,29 +24,32 @@ describe('the formats', () => {
     quality: high
   - { name: boat, kind: video, prompt: a boat, duration: 5, image_urls: [https://a.example/1.png, run:x] }
 `
+  const fox = '{"name": "fox", "kind": "image", "prompt": "a \\"fox\\",\\nred", "quality": "high"}'
+  const boat =
+    '{"name": "boat", "kind": "video", "prompt": "a boat", "duration": "5", "image_urls": ["https://a.example/1.png", "run:x"]}'
+  const csv = `name,kind,prompt,quality,duration,image_urls
+fox,image,"a ""fox"",
+red",high,,
+boat,video,a boat,,5,https://a.example/1.png  run:x`
+
   it.each([
     ['shots.yaml', yaml],
     ['shots.yml', `\ufeff${yaml.replaceAll('\n', '\r\n')}`],
-    ['shots.json', JSON.stringify({ runs: rows }, null, '\t')],
-    ['shots.jsonl', rows.map((row) => JSON.stringify(row)).join('\r\n\r\n')],
+    ['shots.json', `{\n\t"runs": [\n\t\t${fox},\n\t\t${boat}\n\t]\n}`],
+    ['shots.jsonl', `${fox}\r\n\r\n${boat}`],
     ['shots.csv', csv],
     ['shots.csv', `\ufeff${csv.replaceAll('\n', '\r\n')}\r\n`],
-    ['shots', rows.map((row) => JSON.stringify(row)).join('\n')],
+    ['shots', `${fox}\n${boat}`],
   ])('say the same: %s', async (name, text) => {
     const entries = await entriesOf(text, { name })
-    expect(entries.map(({ name: each, kind, input, output }) => ({ each, kind, input, output }))).toEqual([
-      {
-        each: 'fox',
-        kind: 'image',
-        input: { prompt: 'a "fox",\nred', quality: 'high' },
-        output: 'fox.{ext}',
-      },
-      {
-        each: 'boat',
-        kind: 'video',
-        input: { prompt: 'a boat', duration: '5', image_urls: ['https://a.example/1.png', 'run:x'] },
-        output: 'boat.{ext}',
-      },
+    expect(entries.map((entry) => [entry.name, entry.kind, entry.input, entry.output])).toEqual([
+      ['fox', 'image', { prompt: 'a "fox",\nred', quality: 'high' }, 'fox.{ext}'],
+      [
+        'boat',
+        'video',
+        { prompt: 'a boat', duration: '5', image_urls: ['https://a.example/1.png', 'run:x'] },
+        'boat.{ext}',
+      ],
     ])
   })
 
@@ -205,26 +191,28 @@ describe('a number', () => {
 })
 
 describe('names and outputs', () => {
-  const rows = (...texts: string[]) => texts.map((text) => `- {kind: image, prompt: x, ${text}}`).join('\n')
+  /** Rows of images with these fields, one a line. */
+  const rows = (...texts: readonly string[]) =>
+    texts.map((text) => `- {kind: image, prompt: x, ${text}}`).join('\n')
 
-  it.each([
-    [['name: fox'], ['fox → fox.{ext}']],
-    [['name: icons/fox'], ['icons/fox → icons/fox.{ext}']],
-    [['name: "a: b?"'], ['a: b? → a_ b_.{ext}']],
-    [['name: con'], ['con → _con.{ext}']],
-    [['name: ../fox, output: fox.png'], ['../fox → fox.png']],
-    [['output: ./a//fox.png'], ['a/fox.png → a/fox.png']],
-    [['output: "a/fox.{ext}"'], ['a/fox → a/fox.{ext}']],
-    [['name: fox, count: 3'], ['fox → fox.{ext}', 'fox-2 → fox-2.{ext}', 'fox-3 → fox-3.{ext}']],
-    [['output: a/fox.png, count: 2'], ['a/fox.png → a/fox.png', 'a/fox-2.png → a/fox-2.png']],
-    [['name: fox, count: 2, output: "f{index}/{kind}.png"'], ['fox → f1/image.png', 'fox-2 → f2/image.png']],
-    [['name: a/b, output: "x/{name}.png"'], ['a/b → x/a_b.png']],
+  it.each<[string | readonly string[], string | readonly string[]]>([
+    ['name: fox', 'fox → fox.{ext}'],
+    ['name: icons/fox', 'icons/fox → icons/fox.{ext}'],
+    ['name: "a: b?"', 'a: b? → a_ b_.{ext}'],
+    ['name: con', 'con → _con.{ext}'],
+    ['name: ../fox, output: fox.png', '../fox → fox.png'],
+    ['output: ./a//fox.png', 'a/fox.png → a/fox.png'],
+    ['output: "a/fox.{ext}"', 'a/fox → a/fox.{ext}'],
+    ['name: fox, count: 3', ['fox → fox.{ext}', 'fox-2 → fox-2.{ext}', 'fox-3 → fox-3.{ext}']],
+    ['output: a/fox.png, count: 2', ['a/fox.png → a/fox.png', 'a/fox-2.png → a/fox-2.png']],
+    ['name: fox, count: 2, output: "f{index}/{kind}.png"', ['fox → f1/image.png', 'fox-2 → f2/image.png']],
+    ['name: a/b, output: "x/{name}.png"', 'a/b → x/a_b.png'],
     [
       ['name: fox', 'name: fox2, output: fox.mp4'],
       ['fox → fox.{ext}', 'fox2 → fox.mp4'],
     ],
   ])('%j', async (texts, expected) => {
-    expect(await outline(rows(...texts))).toEqual(expected)
+    expect(await outline(rows(...[texts].flat()))).toEqual([expected].flat())
   })
 
   it('come from the defaults too', async () => {
@@ -232,17 +220,17 @@ describe('names and outputs', () => {
     expect(await outline(text)).toEqual(['x → a/x.png', 'y → y.{ext}'])
   })
 
-  it.each([
-    [[''], '1 name or output is missing'],
-    [['name: a, output: "{id}.png"'], '{id}, which is not known'],
-    [['output: "{name}.png"'], 'contains {name}, but the run has no name'],
-    [['name: a, output: "{nmae}.png"'], 'Did you mean {name}?'],
-    [['name: a, output: "{ext}"'], 'only as the extension'],
-    [['name: a, output: a/'], 'is a folder'],
-    [["name: a, output: 'a\\b.png'"], 'contains a backslash'],
-    [['name: a, output: ../a.png'], 'is outside the folder of the manifest'],
-    [['name: a, output: /tmp/a.png'], 'is outside'],
-    [['name: a, output: "C:/a.png"'], 'is outside'],
+  it.each<[string | readonly string[], string]>([
+    ['', '1 name or output is missing'],
+    ['name: a, output: "{id}.png"', '{id}, which is not known'],
+    ['output: "{name}.png"', 'contains {name}, but the run has no name'],
+    ['name: a, output: "{nmae}.png"', 'Did you mean {name}?'],
+    ['name: a, output: "{ext}"', 'only as the extension'],
+    ['name: a, output: a/', 'is a folder'],
+    ["name: a, output: 'a\\b.png'", 'contains a backslash'],
+    ['name: a, output: ../a.png', 'is outside the folder of the manifest'],
+    ['name: a, output: /tmp/a.png', 'is outside'],
+    ['name: a, output: "C:/a.png"', 'is outside'],
     [['name: a', 'name: a'], '2 the name "a" is already used in line 1'],
     [['name: a, count: 2', 'name: a-2, output: x.png'], 'the name "a-2" is already used in line 1'],
     [
@@ -260,12 +248,12 @@ describe('names and outputs', () => {
       ['output: X.png/a/y.png', 'name: x'],
       '1 the output "X.png/a/y.png" is inside a folder that is the output of line 2 ("x.{ext}")',
     ],
-    [['name: a, output: shots.yaml'], 'is the manifest itself'],
-    [['name: a, output: shots.lock.json/a.png'], 'is inside a folder that is the lock file'],
-    [['name: a, output: Shots.lock.json'], 'is the lock file'],
+    ['name: a, output: shots.yaml', 'is the manifest itself'],
+    ['name: a, output: shots.lock.json/a.png', 'is inside a folder that is the lock file'],
+    ['name: a, output: Shots.lock.json', 'is the lock file'],
     [['name: a, count: 9000', 'name: b, count: 9000'], 'the manifest has more than 10000 runs'],
   ])('%j is refused', async (texts, problem) => {
-    const problems = await problemsOf(rows(...texts))
+    const problems = await problemsOf(rows(...[texts].flat()))
     expect(problems.join('\n')).toContain(problem)
     expect(problems).toHaveLength(1)
   })

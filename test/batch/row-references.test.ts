@@ -10,25 +10,23 @@ import type { Flight } from '../../src/batch/plan/pair.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
-import { entriesOf, folderWith, problemsOf, read } from './folder.js'
+import { entriesOf, folderWith, madeOf, problemsOf, read } from './folder.js'
 
 const referencesOf = ({ references }: ManifestEntry) =>
   references.map((each) => (each.from === 'row' ? [each.source, each.output] : each.from))
 
 describe('a reference to a row', () => {
-  it.each<[string, string, string]>([
+  it.each([
     [
-      'YAML',
       'shots.yaml',
       `- {name: b, kind: image, prompt: x, image_urls: ["https://a.example/x.png", "row:a", "row:a#2"]}
 - {name: a, kind: image, prompt: x}`,
     ],
     [
-      'CSV',
       'shots.csv',
       'name,kind,prompt,image_urls\nb,image,x,https://a.example/x.png row:a row:a#2\na,image,x,\n',
     ],
-  ])('is read from %s', async (_, name, text) => {
+  ])('is read from %s', async (name, text) => {
     const [b] = await entriesOf(text, { name })
     expect(b && referencesOf(b)).toEqual(['url', ['a', 1], ['a', 2]])
   })
@@ -121,82 +119,63 @@ runs:
 
 describe('a plan', () => {
   const FLAGS = { force: false, forcePending: false, overwrite: true, resubmitUnconfirmed: false }
-  const sha = (text: string) => identityOf('', text)
-
-  /** As if a batch had created everything. */
-  function lockOf(entries: readonly ManifestEntry[]): Lock {
-    const made = new Map<string, Made>()
-    for (const { name } of levelsOf(
-      entries.map((entry) => ({ name: entry.name, sources: sources(entry) })),
-    ).flat()) {
-      const entry = entries.find((each) => each.name === name) as ManifestEntry
-      const [found] = identitiesOf(entry, (source) => outputsOf(made.get(source)))
-      const identity = identityOf('acme/still-1', found)
-      made.set(name, {
-        hash: identity,
-        model: 'acme/still-1',
-        kind: 'image',
-        run: `run_${name}`,
-        service: undefined,
-        url: 'https://a.example/x.png',
-        file: `${name}.png`,
-        sha256: sha(identity),
-        bytes: 1,
-        content_type: 'image/png',
-        made_at: '2026-01-01T00:00:00.000Z',
-      })
-    }
-    return { ...newLock(), entries: made }
-  }
 
   const sources = ({ references }: ManifestEntry) =>
     references.flatMap((each) => (each.from === 'row' ? [each.source] : []))
 
-  const plan = (
-    manifest: Manifest,
-    lock: Lock,
-    only?: ReadonlySet<string>,
-    flags = FLAGS,
-    flights: readonly Flight[] = [],
-  ) =>
+  /** As if a batch had created everything. */
+  function lockOf(entries: readonly ManifestEntry[]): Lock {
+    const made = new Map<string, Made>()
+    const nodes = entries.map((entry) => ({ name: entry.name, sources: sources(entry), entry }))
+    for (const { name, entry } of levelsOf(nodes).flat()) {
+      const [found] = identitiesOf(entry, (source) => outputsOf(made.get(source)))
+      const hash = identityOf('acme/still-1', found)
+      made.set(name, madeOf(hash, { run: `run_${name}`, sha256: identityOf('', hash), file: `${name}.png` }))
+    }
+    return { ...newLock(), entries: made }
+  }
+
+  interface Given {
+    /** The names that `--only` selects. */
+    readonly only?: readonly string[]
+    readonly flags?: typeof FLAGS
+    readonly flights?: readonly Flight[]
+  }
+
+  const plan = (manifest: Manifest, lock: Lock, { only, flags = FLAGS, flights = [] }: Given = {}) =>
     makePlan({
-      manifest,
-      lock,
-      lockPath: `${manifest.path}.lock.json`,
-      flags,
-      flights,
-      isElsewhere: false,
-      models: { image: 'acme/still-1' },
-      allowOutside: false,
-      selects: ({ name }) => only?.has(name) ?? true,
+      ...{ manifest, lock, lockPath: `${manifest.path}.lock.json`, flags, flights, isElsewhere: false },
+      ...{ models: { image: 'acme/still-1' }, allowOutside: false },
+      selects: ({ name }) => only?.includes(name) ?? true,
     })
 
-  const manifestOf = async (rows: readonly (readonly number[])[], edited: readonly number[] = []) => {
+  /** Reads a manifest whose rows r0, r1, … use rows before them. The prompts of some are edited. */
+  async function manifestOf(
+    folder: string,
+    rows: readonly (readonly number[])[],
+    edited: readonly number[] = [],
+  ): Promise<Manifest> {
     const text = rows.map((uses, at) =>
       JSON.stringify({
-        name: `r${at}`,
-        kind: 'image',
-        prompt: `${at}${edited.includes(at) ? ' edited' : ''}`,
+        ...{ name: `r${at}`, kind: 'image', prompt: `${at}${edited.includes(at) ? ' edited' : ''}` },
         ...(at > 0 &&
           uses.length > 0 && { image_urls: [...new Set(uses.map((each) => `row:r${each % at}`))] }),
       }),
     )
-    const result = await read(text.join('\n'), { name: 'shots.jsonl', folder: FOLDER })
-    if (!result.ok) throw new Error(JSON.stringify(result.problems))
-    return result.manifest
+    const result = await read(text.join('\n'), { name: 'shots.jsonl', folder })
+    return result.ok ? result.manifest : expect.unreachable(JSON.stringify(result.problems))
   }
-  let FOLDER = ''
 
   it('creates exactly what was edited and what depends on it; the others are downloaded', async () => {
-    FOLDER = folderWith()
+    const folder = folderWith()
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.nat(1_000), { maxLength: 3 }), { minLength: 1, maxLength: 25 }),
         fc.array(fc.nat(24), { maxLength: 3 }),
         fc.nat(24),
         async (rows, edited, picked) => {
-          const lock = lockOf((await manifestOf(rows)).entries)
-          const changed = await manifestOf(rows, edited)
+          const lock = lockOf((await manifestOf(folder, rows)).entries)
+          const changed = await manifestOf(folder, rows, edited)
           const { steps, counts } = await plan(changed, lock)
           const affected = new Set<string>()
           for (const { entry } of steps)
@@ -209,7 +188,7 @@ describe('a plan', () => {
             expect(action.do).toBe(affected.has(entry.name) ? 'create' : 'download')
           expect(counts.create).toBe(affected.size)
           // With --only nothing is decided otherwise than without.
-          const only = await plan(changed, lock, new Set([`r${picked % rows.length}`]))
+          const only = await plan(changed, lock, { only: [`r${picked % rows.length}`] })
           for (const [at, { action }] of only.steps.entries())
             if (action.do !== 'skip') expect(action).toEqual(steps[at]?.action)
         },
@@ -219,32 +198,32 @@ describe('a plan', () => {
   })
 
   it('lets a row wait for a run under way that it uses, which --force of that row does not create again', async () => {
-    FOLDER = folderWith()
-    const { entries } = lockOf((await manifestOf([[], [0]])).entries)
-    const edited = await manifestOf([[], [0]], [0])
+    const folder = folderWith()
+    const lock = lockOf((await manifestOf(folder, [[], [0]])).entries)
+    const edited = await manifestOf(folder, [[], [0]], [0])
     const { hash, model, kind } = lockOf(edited.entries).entries.get('r0') as Made
-    const files = { files: [], urls: [], row: 1, key: undefined, address: undefined }
-    const flight: Flight = { name: 'r0', hash, model, kind, run: 'run_new', ...files }
-    const lock = { ...newLock(), entries }
+    const flight = {
+      ...{ name: 'r0', hash, model, kind, run: 'run_new', key: undefined, row: 1 },
+      ...{ address: undefined, urls: [], files: [] },
+    }
     const unfinished = { do: 'download', why: 'unfinished', run: 'run_new', at: 0 }
-    const { steps } = await plan(edited, lock, undefined, FLAGS, [flight])
+    const { steps } = await plan(edited, lock, { flights: [flight] })
     expect(steps.map(({ action }) => action)).toEqual([
       unfinished,
       { do: 'create', why: 'out_of_date', changed: ['row:r0'] },
     ])
     expect(steps[1]?.waitsFor).toEqual(['r0'])
-    const forced = await plan(edited, lock, new Set(['r1']), { ...FLAGS, force: true, forcePending: true }, [
-      flight,
-    ])
+    const flags = { ...FLAGS, force: true, forcePending: true }
+    const forced = await plan(edited, lock, { only: ['r1'], flags, flights: [flight] })
     expect(forced.steps.map(({ action }) => action)).toEqual([unfinished, { do: 'create', why: 'forced' }])
   })
 
   // `npm run bench -- plan` measures how long it takes.
   it('of 2,000 rows, of which 1,600 are one chain, is made in linear time', async () => {
-    FOLDER = folderWith()
+    const folder = folderWith()
     await expectLinear(2_000, async (count) => {
       const rows = Array.from({ length: count }, (_, at) => (at < count / 5 ? [] : [at - 1]))
-      const { counts } = await plan(await manifestOf(rows), newLock())
+      const { counts } = await plan(await manifestOf(folder, rows), newLock())
       expect(counts.create).toBe(count)
     })
   })
@@ -252,44 +231,42 @@ describe('a plan', () => {
 
 describe('a local image that is the output of a row', () => {
   const A = '{ name: a, kind: image, prompt: a, output: out/a.png }'
-  const problems = (path: string, first = A, files: Readonly<Record<string, string>> = {}) =>
-    problemsOf(`- ${first}\n- { name: b, kind: image, prompt: b, image_urls: ["${path}"] }\n`, {
-      folder: folderWith(files),
-    })
-  const write = (shown: string, name: string) =>
-    `2 image_urls: "${shown}" is the output of another run: write row:${name}`
+  const problems = (first: string, path: string, folder = folderWith()) =>
+    problemsOf(`- ${first}\n- { name: b, kind: image, prompt: b, image_urls: ["${path}"] }\n`, { folder })
+  const write = (path: string, name: string) => [
+    `2 image_urls: "${path}" is the output of another run: write row:${name}`,
+  ]
 
   it.each([['out/a.png'], ['./out/../out/a.png'], ['OUT/A.png']])(
     'as %s is an error that says what to write, whether the file exists or not',
     async (path) => {
-      expect(await problems(path)).toEqual([write(path, 'a')])
-      expect(await problems(path, A, { 'out/a.png': 'x' })).toEqual([write(path, 'a')])
+      expect(await problems(A, path)).toEqual(write(path, 'a'))
+      expect(await problems(A, path, folderWith({ 'out/a.png': 'x' }))).toEqual(write(path, 'a'))
     },
   )
 
-  it('through a link to its folder or to the file', async () => {
+  it.each(['link/a.png', 'link.png'])('through a link to its folder or to the file: %s', async (path) => {
     const folder = folderWith({ 'out/a.png': 'x' })
     symlinkSync('out', join(folder, 'link'))
     symlinkSync('out/a.png', join(folder, 'link.png'))
-    const text = `- ${A}\n- { name: b, kind: image, prompt: b, image_urls: [link/a.png, link.png] }\n`
-    expect(await problemsOf(text, { folder })).toEqual([
-      '2 image_urls: "link/a.png" is the output of another run: write row:a',
-      '2 image_urls: "link.png" is the output of another run: write row:a',
-    ])
+    expect(await problems(A, path, folder)).toEqual(write(path, 'a'))
   })
 
-  it('with an extension that is not known yet, by count, or by a matrix', async () => {
-    expect(await problems('a.webp', '{ name: a, kind: image, prompt: a }')).toEqual([write('a.webp', 'a')])
-    expect(await problems('a-2.png', '{ name: a, kind: image, prompt: a, count: 2 }')).toEqual([
-      write('a-2.png', 'a-2'),
-    ])
-    const matrix = '{ name: "a-{x}", kind: image, prompt: "{x}", matrix: { x: [fox, bear] } }'
-    expect(await problems('a-bear.png', matrix)).toEqual([write('a-bear.png', 'a-bear')])
+  it.each([
+    ['with an extension that is not known yet', 'a.webp', '{ name: a, kind: image, prompt: a }', 'a'],
+    ['by count', 'a-2.png', '{ name: a, kind: image, prompt: a, count: 2 }', 'a-2'],
+    [
+      'by a matrix',
+      'a-bear.png',
+      '{ name: "a-{x}", kind: image, prompt: "{x}", matrix: { x: [fox, bear] } }',
+      'a-bear',
+    ],
+  ])('%s', async (_, path, row, name) => {
+    expect(await problems(row, path)).toEqual(write(path, name))
   })
 
   it('of the row itself is another error', async () => {
-    const text = '- { name: a, kind: image, prompt: a, image_urls: [a.png] }\n'
-    expect(await problemsOf(text)).toEqual([
+    expect(await problemsOf('- { name: a, kind: image, prompt: a, image_urls: [a.png] }\n')).toEqual([
       '1 image_urls: "a.png" is the output of this run itself: give the run another output',
     ])
   })

@@ -117,10 +117,26 @@ describe('the checker of histories', () => {
       [...GOOD, ...[1_210, 1_220].map((ms) => poll(ms, 'run_1', 'processing'))],
       /k got 4 requests within 1000 ms/,
     ],
+    [
+      'a key above its limit after a crash of the database',
+      [
+        ...GOOD,
+        { is: 'database restart', fromMs: 1_310, toMs: 1_320 },
+        ...[1_330, 1_340, 1_350, 1_360].map((ms) => poll(ms, 'run_1', 'succeeded')),
+      ],
+      /k got 4 requests within 1000 ms/,
+    ],
     ['wrong sums', [...GOOD, { is: 'verified', problems: ['the balance of x is wrong'] }], /balance of x/],
     ['sums that nobody verified', without({ is: 'verified', problems: [] }), /not verified/],
   ])('finds %s', (_what, events, problem) => {
     expect(brokenPromises(events, PROMISES).join('\n')).toMatch(problem)
+  })
+
+  it('accepts requests that a crash of the database may have forgotten', () => {
+    const after = [1_340, 1_350, 1_360].map((ms) => poll(ms, 'run_1', 'succeeded'))
+    expect(
+      brokenPromises([...GOOD, { is: 'database restart', fromMs: 1_310, toMs: 1_320 }, ...after], PROMISES),
+    ).toEqual([])
   })
 
   it('accepts a request that may have been counted before or after the window', () => {

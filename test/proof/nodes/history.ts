@@ -19,7 +19,7 @@ export type Event =
   | (Requested & { readonly is: 'poll'; readonly id: string; readonly runStatus?: string })
   | { readonly is: 'output'; readonly id: string; readonly sha256: string }
   | { readonly is: 'fault'; readonly atMs: number; readonly what: string }
-  | { readonly is: 'rolling restart'; readonly fromMs: number; readonly toMs: number }
+  | { readonly is: 'rolling restart' | 'database restart'; readonly fromMs: number; readonly toMs: number }
   /** The following events are read after all runs have ended. */
   | {
       readonly is: 'stored'

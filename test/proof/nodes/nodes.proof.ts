@@ -164,9 +164,10 @@ async function injectFaults({ nodes, postgres, storage, history }: Fire) {
       await storage.restart()
     }
     if (counts['database restarts'] === 0 && elapsedMs() > (SECONDS * 2_000) / 3) {
-      note('database restarted')
+      const fromMs = performance.now()
       counts['database restarts']++
       await postgres.restart()
+      history.add({ is: 'database restart', fromMs, toMs: performance.now() })
     }
     const node = nodes[Math.floor(Math.random() * nodes.length)]
     if (node === undefined) continue

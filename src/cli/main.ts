@@ -5,7 +5,7 @@
 import { type Command, CommanderError } from 'commander'
 import { EXIT, usageError } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
-import { printable, shortened } from '../protocol/text.js'
+import { shortened } from '../protocol/text.js'
 import type { CommandEnvironment, ReplaceableParts } from './context/context.js'
 import { findCommand, usageOf } from './help/usage-errors.js'
 import type { Io } from './process/io.js'
@@ -69,7 +69,7 @@ function refuseOtherEncodings(argv: readonly string[]): void {
   const word = argv.find((each) => each.includes('\ufffd'))
   if (word !== undefined)
     throw usageError(
-      `The argument "${shortened(printable(word), 60)}" is not valid UTF-8.`,
+      `The argument "${shortened(word, 60)}" is not valid UTF-8.`,
       'Check the encoding of the terminal or of the script. A prompt can be read from a file with --prompt-file.',
     )
 }

@@ -52,7 +52,7 @@ export function encodeCreate(body: CreateBody): Uint8Array {
   const { model, input } = (isObject(body) ? body : {}) as Partial<CreateBody>
   if (typeof model !== 'string' || !isModelName(model))
     throw usageError(
-      `"${typeof model === 'string' ? shortened(printable(model)) : typeof model}" is not a valid model identifier.`,
+      `"${typeof model === 'string' ? shortened(model) : typeof model}" is not a valid model identifier.`,
       'Use the form <provider>/<name>, as published by the service.',
     )
   if (!isObject(input)) throw usageError('The input of the run is not an object. Nothing was sent.')
@@ -73,7 +73,7 @@ function jsonOf(body: CreateBody): string {
     })
   } catch (error) {
     // JSON has no circular references.
-    const why = shortened(printable(messageOf(error)))
+    const why = shortened(messageOf(error))
     throw usageError(`The input of the run cannot be written as JSON: ${why}. Nothing was sent.`)
   }
 }
@@ -198,7 +198,7 @@ function outcomeOfAnswer(
 }
 
 const targetOf = (location: string | undefined): string =>
-  location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
+  location === undefined ? '' : ` to ${shortened(location, 120)}`
 
 /** A run that exists, because the service answered 201. */
 export interface Accepted {
@@ -263,7 +263,7 @@ const notCreated = (error: RushesError): RushesError =>
  */
 function redirected({ status, location }: ServiceAnswer, host: string): RushesError {
   return badResponse(
-    `${host} answered the create with a redirect (${status}${targetOf(location)}). Redirects are not followed. The run was not created.`,
+    `${host} answered with a redirect (${status}${targetOf(location)}). Redirects are not followed. The run was not created.`,
     {
       httpStatus: status,
       hint: 'Use the URL that it redirects to, with --base-url, RUSHES_BASE_URL or `rushes config set baseUrl <url>`.',

@@ -181,7 +181,7 @@ export const isRateLimited = (answer: ServiceAnswer): boolean =>
 
 const bodyText = ({ text, unreadable }: ServiceAnswer): string => {
   if (unreadable !== undefined) return unreadable
-  const body = shortened(printable(text).trim(), 120)
+  const body = shortened(text.trim(), 120)
   return body === '' ? 'no message' : body
 }
 

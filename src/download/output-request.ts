@@ -25,7 +25,7 @@ export class AttemptFailed extends Error {
 
   /** `reason` must make sense after a colon: `the host answered 503`. */
   constructor(reason: string, { isRetryable, status, retryAfterMs = 0, cause }: AttemptFailedOptions) {
-    super(shortened(printable(reason)), { cause })
+    super(shortened(reason), { cause })
     this.isRetryable = isRetryable
     this.status = status
     this.retryAfterMs = retryAfterMs

@@ -13,7 +13,7 @@ import {
 } from 'yaml'
 import { messageOf } from '../errors.js'
 import { integerOf } from '../protocol/json.js'
-import { printable, shortened } from '../protocol/text.js'
+import { shortened } from '../protocol/text.js'
 
 /** Thrown for a text that cannot be read. */
 export class InvalidText extends Error {
@@ -90,7 +90,7 @@ function prepare(document: Parsed, lineAt: (offset?: number) => number): void {
         if (!isScalar(key) || key.value === null) throw new InvalidText(line, 'a key must be text')
         const name = String(key.value)
         if (names.has(name) && name !== 'Symbol(<<)')
-          throw new InvalidText(line, `the key "${shortened(printable(name), 80)}" occurs twice`)
+          throw new InvalidText(line, `the key "${shortened(name, 80)}" occurs twice`)
         names.add(name)
       }
     },

@@ -4,7 +4,7 @@
  */
 import { usageError } from '../errors.js'
 import { isObject } from './parse.js'
-import { printable, shortened } from './text.js'
+import { shortened } from './text.js'
 
 /** Fields of a 201 that may contain the id, in this order; the `Location` header comes last. */
 const ID_FIELDS = ['id', 'run_id', 'runId'] as const
@@ -25,7 +25,7 @@ export const isRunId = (text: string): boolean =>
 export function checkRunId(id: unknown): string {
   if (typeof id === 'string' && isRunId(id)) return id
   throw usageError(
-    `"${typeof id === 'string' ? shortened(printable(id)) : typeof id}" is not a valid run id.`,
+    `"${typeof id === 'string' ? shortened(id) : typeof id}" is not a valid run id.`,
     'An id has 1 to 256 characters and no control characters.',
   )
 }

@@ -98,7 +98,7 @@ function sizeOf(value: unknown): number {
   }
 }
 
-const quoted = (name: string): string => `"${shortened(printable(name), 80)}"`
+const quoted = (name: string): string => `"${shortened(name, 80)}"`
 
 function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSchema | undefined {
   const isSchema = isObject(input) && input.type === 'object'

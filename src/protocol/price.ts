@@ -11,7 +11,7 @@ import {
   type Price,
 } from './models.js'
 import { isObject } from './parse.js'
-import { printable, shortened } from './text.js'
+import { shortened } from './text.js'
 
 /** Millionths of 1. */
 const UNIT = 1_000_000n
@@ -200,7 +200,7 @@ function checkFactors(
       : `one of ${shortened(listed.join(', '), MAX_LISTED_CHARACTERS)}`
   for (const [value, factor] of Object.entries(byValue)) {
     const isPossible = allowed?.has(value) ?? (!isNumber || String(Number(value)) === value)
-    if (!isPossible) report(value, `"${shortened(printable(value), 80)}" is not ${possible}`)
+    if (!isPossible) report(value, `"${shortened(value, 80)}" is not ${possible}`)
     else if (!isAmount(factor)) report(value, AMOUNT)
   }
 }

@@ -61,9 +61,11 @@ function withinLevels(value: unknown, levels: number): unknown {
 /** Ends a text with a full stop, unless it ends with another mark. */
 export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
-/** Cuts a long text to `maxLength` characters, with an ellipsis. */
-export const shortened = (text: string, maxLength = 300): string =>
-  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
+/** Returns one printable line, cut to `maxLength` characters with an ellipsis. */
+export function shortened(text: string, maxLength = 300): string {
+  const line = printable(text)
+  return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1)}…`
+}
 
 /** `fox, hen and 3 more` */
 export function listNames(names: readonly string[], maxNames = 10): string {

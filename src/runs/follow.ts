@@ -2,7 +2,6 @@
 import type { StatusOutcome } from '../client/status.js'
 import { RushesError } from '../errors.js'
 import { stepOf } from '../host/retry.js'
-import { quoteWord } from '../host/shell.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { isCanceled, isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { printable, shortened } from '../protocol/text.js'
@@ -134,15 +133,13 @@ export function pollWindow(load: number): PollWindow {
  * for, so the hint does not say how to create another run.
  */
 export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState): RushesError {
-  const reason = failure === undefined ? '' : ` The service says: ${shortened(printable(failure), 500)}`
+  const reason = failure === undefined ? '' : ` The service says: ${shortened(failure, 500)}`
   return new RushesError(
     'bad_response',
     `The run ended (${printable(status)}) without a file: ${why}.${reason}`,
     {
       runId: id,
-      hint:
-        'The service may have withheld the result (moderation). Your account shows whether it was charged. ' +
-        `\`rushes show ${quoteWord(id)} --json\` prints the response, and \`rushes status ${quoteWord(id)}\` asks again.`,
+      hint: 'The service may have withheld the result (moderation). Your account shows whether it was charged.',
     },
   )
 }
@@ -177,10 +174,7 @@ function runFailed(state: RunState, isLocal: boolean): RushesError {
   return new RushesError('run_failed', message, {
     runId: state.id,
     hint: isOutcomeUnknown(state)
-      ? 'Nothing was downloaded. A run may exist at the provider and cost money: look at its list before you create it ' +
-        `again. To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ` +
-        `${quoteWord(state.id)} <job>${isLocal ? ' --data <state folder>/local' : ''}\`.`
-      : `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
-        `\`rushes show ${quoteWord(state.id)}\` shows its input.`,
+      ? 'Nothing was downloaded. A run may exist at the provider and cost money: look at its list before you create it again.'
+      : `Nothing was downloaded.${isLocal || mentionsRefund ? '' : ' Your account shows whether it was charged.'}`,
   })
 }

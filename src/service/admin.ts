@@ -12,7 +12,7 @@ import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../hos
 import { quoteWord } from '../host/shell.js'
 import { describeError, errorCode } from '../host/system-error.js'
 import type { LocalStatus } from '../protocol/run-state.js'
-import { printable, shortened } from '../protocol/text.js'
+import { shortened } from '../protocol/text.js'
 import { DATABASE_NAME, openData } from './data.js'
 import { isEmail, storedEmail } from './rules/credentials.js'
 import { checkName, type KeyTerms } from './rules/key-terms.js'
@@ -264,13 +264,13 @@ export class Administration {
 }
 
 const missingRun = (id: string): RushesError =>
-  usageError(`Run ${shortened(printable(id))} does not exist.`, 'Check the id, --data and --database.')
+  usageError(`Run ${shortened(id)} does not exist.`, 'Check the id, --data and --database.')
 
 function checkDecided(id: string, decided: DecidedRun, jobId = ''): void {
   if (decided === 'missing') throw missingRun(id)
   if (decided === 'taken')
     throw usageError(
-      `The job ${shortened(printable(jobId))} belongs to another run.`,
+      `The job ${shortened(jobId)} belongs to another run.`,
       "Find the job of this run in the provider's list.",
     )
   if (decided === 'other')

@@ -326,9 +326,7 @@ it('a lock file that git changes while a batch runs stops the batch before its n
   }
   const { code, stderr } = await batch.run('--concurrency 1', { fetch })
   expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
-  expect(stderr).toMatch(
-    /shots.lock.json was changed while this batch was running \(owl\). This batch stopped/,
-  )
+  expect(stderr).toMatch(/shots.lock.json changed during this batch \(owl\). This batch stopped/)
   expect(stderr).toContain('3 runs: 2 created, 1 not started')
   expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, owl: { run: 'run_other' } })
 })

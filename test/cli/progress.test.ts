@@ -86,8 +86,8 @@ it.each<[string, Board, number, string]>([
   ['cut', one, 30, 'processing · run_9f1… 41 s'],
   ['the time alone', one, 8, ' 41 s'],
   ['of a download', going, 120, 'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s'],
-  ['several', many, 80, '2 of 4 done · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
-  ['several, cut', many, 24, '2 of 4 done · … 41 s'],
+  ['several', many, 80, '2 of 4 left · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
+  ['several, cut', many, 24, '2 of 4 left · … 41 s'],
   ['nothing yet', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
 ])('the line beside the spinner %s', (_, given, columns, said) => {
   const { text, time } = spinnerText(given, 41_000, columns)

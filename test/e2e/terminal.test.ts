@@ -113,7 +113,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     const { code, stdout } = await onTerminal(place, 'batch shots.yaml --no-color', { rows: 12 }).ended
     expect(code).toBe(0)
     expectCursorIsBack(stdout)
-    expect(stripVTControlCharacters(stdout)).toMatch(/\d of 6 done · \d (queued|processing|succeeded)/)
+    expect(stripVTControlCharacters(stdout)).toMatch(/\d of 6 left · \d (queued|processing|succeeded)/)
     expect(stdout).not.toMatch(COLOUR)
     for (let at = 0; at < 6; at++) expect(stdout).toMatch(new RegExp(`shot-${at}\\.png\\r\\n`))
     expect(stdout).toMatch(/6 runs: 6 created/)

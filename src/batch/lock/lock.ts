@@ -135,7 +135,7 @@ export function parseLock(text: string, path: string): Lock {
     if (pending !== undefined)
       throw usageError(
         `${path}: the run of "${name}" is in flight in an earlier version of rushes.`,
-        'Get its file with `rushes wait <id> -o <path>` first. Once "pending" is removed from the entry, the next batch creates and pays for it again.',
+        'Get its file with `rushes wait <id> -o <path>`, then remove "pending". The next batch pays for it again.',
       )
     const made = madeOf(fields)
     if (!isObject(entry) || (made === undefined && fields.sha256 !== undefined))

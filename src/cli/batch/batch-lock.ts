@@ -105,9 +105,9 @@ export class BatchLock {
       errors.push(
         new RushesError(
           'download_failed',
-          `${lockPath} was changed while this batch was running (${listNames([...this.#changed])}). This batch stopped creating runs.`,
+          `${lockPath} changed during this batch (${listNames([...this.#changed])}). This batch stopped creating runs.`,
           {
-            hint: `Continue with ${this.#batch.options.continuation}: it goes by the lock file as it is now, and nothing is paid twice.`,
+            hint: `Continue with ${this.#batch.options.continuation}: it goes by the lock file, and nothing is paid twice.`,
           },
         ),
       )

@@ -31,6 +31,7 @@ import type { Begin, CreateRequest, Delivery, Result, Row, Run, RunsSession } fr
 import type { Context } from '../context/context.js'
 import { flagOf } from '../runs/journal-rows.js'
 import { fileUrl, type OutputUrls } from '../runs/run-outputs.js'
+import { endHint } from '../settings/globals.js'
 import type { BatchLock } from './batch-lock.js'
 import { type PreparedBatch, pricedRun } from './prepare.js'
 
@@ -248,7 +249,7 @@ export class BatchRow implements Row {
 
   /** Adds to the error of a followed run how to continue, and records a run that has failed for good. */
   #explained({ state, known }: Run, error: RushesError): RushesError {
-    const { runs, batch } = this.#parts
+    const { ctx, runs, batch } = this.#parts
     const { payAgain, continuation } = batch.options
     const isEnded = state !== undefined && state.phase !== 'running'
     if (error.code === 'run_not_found') {
@@ -259,13 +260,14 @@ export class BatchRow implements Row {
           : 'Check the API key: a run is visible only to its account.'
       return error.with({ hint: `${where} ${payAgain()}` })
     }
-    // Nothing helps but another run, which a later batch does not create by itself.
-    if (isEnded && (state.withoutUrls !== undefined || isOutcomeUnknown(state)))
-      return withHint(error, payAgain(this.name))
     if (!isEnded) return withHint(error, `Continue with ${continuation}: the run is not paid again.`)
+    const ended = withHint(error, endHint(state, ctx.globals.local))
+    // Nothing helps but another run, which a later batch does not create by itself.
+    if (state.withoutUrls !== undefined || isOutcomeUnknown(state))
+      return withHint(ended, payAgain(this.name))
     const row = known?.row ?? this.step.flight?.row
     if (row !== undefined) runs.journal?.closed(row)
-    return error
+    return ended
   }
 }
 

@@ -125,9 +125,7 @@ async function migrate(ctx: Context, { data, toDatabase, toStorage }: MigrateFla
         ? `The files stay in ${dataFolder}: start the service with --database and --data ${dataFolder}.`
         : `${plural(files, 'file')} in the bucket. Start the service with --database and --storage.`,
     )
-    out.note(
-      `The database in ${dataFolder} is now service.db.moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
-    )
+    out.note(`The database in ${dataFolder} is now service.db.moved. Keep it until the new service works.`)
     return EXIT.ok
   } finally {
     storage?.close?.()

@@ -5,7 +5,7 @@ import { describeError, errorCode, isSystemError } from '../../host/system-error
 import { documentJson } from '../../protocol/model-document.js'
 import { describeValues, KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
-import { didYouMean, orList, printable, shortened } from '../../protocol/text.js'
+import { didYouMean, orList, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-models.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { defaultText, flagsOf } from '../flags/model-flags.js'
@@ -212,7 +212,7 @@ const schemaOfKind = (kind: Kind) => ({
   ...MODEL_INPUTS[kind],
 })
 
-const cell = (text: string, maxLength = 200): string => shortened(printable(text), maxLength)
+const cell = (text: string, maxLength = 200): string => shortened(text, maxLength)
 
 /** The document with its effective price, and where that comes from. */
 function pricedJson(document: ModelDocument, prices: Prices) {

@@ -11,7 +11,7 @@ import {
   type ModelSchema,
 } from '../../protocol/models.js'
 import { amountOf, amountText } from '../../protocol/price.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { deliveryOf, deliveryOptions } from '../flags/delivery.js'
 import {
@@ -186,7 +186,7 @@ async function printHelp(
 function describeModel({ name, input: schema }: ModelDocument): string {
   const flags = flagsOf(schema)
   const others = Object.keys(schema.properties).filter((each) => !flags.has(each))
-  const about = shortened(printable(schema.description), 300)
+  const about = shortened(schema.description, 300)
   return [
     about === '' ? `The model ${name}` : `${name}: ${about}`,
     ...(others.length === 0 ? [] : [`Set with --input: ${others.join(', ')}`]),

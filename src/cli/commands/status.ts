@@ -14,6 +14,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { ErrorGroups } from '../runs/error-groups.js'
 import { isFree, isOnDisk } from '../runs/journal-rows.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
+import { endHint } from '../settings/globals.js'
 import { confirm } from '../terminal/confirm.js'
 import { tabRow } from '../terminal/format.js'
 import { runJson } from '../terminal/run-json.js'
@@ -87,7 +88,7 @@ async function showRuns(
   for (const waiting of answers) {
     const answer = await waiting
     if (answer instanceof Interruption) throw answer
-    let error = answer instanceof RushesError ? answer : endErrorOf(answer, ctx.globals.local)
+    let error = answer instanceof RushesError ? answer : endError(answer, ctx.globals.local)
     if (!(answer instanceof RushesError)) {
       states.push(answer)
       await printState(ctx, service, answer, { error, rows })
@@ -101,6 +102,11 @@ async function showRuns(
   await printTable(out, [], rows)
   for (const error of groups.repeated()) out.error(error)
   return { errors, states }
+}
+
+function endError(state: RunState, isLocal: boolean): RushesError | undefined {
+  const error = endErrorOf(state, isLocal)
+  return error?.with({ hint: `${error.hint} ${endHint(state, isLocal)}` })
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   type ParameterSchema,
   valueOfText,
 } from '../../protocol/models.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import { globalOptions } from '../settings/globals.js'
 import { type DeliveryOptions, deliveryOptions } from './delivery.js'
 import { labelOption, onlyOne, repeated } from './values.js'
@@ -56,7 +56,6 @@ export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 /** Texts of a document may come from a service. */
-const shown = (text: string, maxLength = 300): string => shortened(printable(text), maxLength)
 
 /** Joins the parts of a help text that are not empty. */
 const joined = (...parts: readonly string[]): string =>
@@ -70,8 +69,8 @@ interface Parameter {
 }
 
 function optionOf({ flag, schema, isMedia }: Parameter): Option {
-  const description = shown(schema.description)
-  const values = shown(describeValues(schema, ', '))
+  const description = shortened(schema.description)
+  const values = shortened(describeValues(schema, ', '))
   const standard = defaultText(schema)
   const create = (value: string, about: string) => new Option(`${flag}${value}`, `${about}${standard}`)
   if (schema.type === 'boolean') return create('', joined(description))
@@ -97,7 +96,7 @@ const withValues = (option: Option, listed: readonly string[]): Option =>
 /** The service uses the default when a parameter is left out. It is not sent, so commander does not get it. */
 export function defaultText(schema: ParameterSchema): string {
   const standard = 'default' in schema ? schema.default : undefined
-  return standard === undefined ? '' : ` (default: ${shown([standard].flat().join(', '), 60)})`
+  return standard === undefined ? '' : ` (default: ${shortened([standard].flat().join(', '), 60)})`
 }
 
 /** `-i` fills the first parameter for images. */

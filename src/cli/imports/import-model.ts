@@ -217,10 +217,7 @@ export function parseAddress(word: string): ModelAddress {
     const [, model, version] = pattern.exec(word) ?? []
     if (model !== undefined) return { provider, model, version }
   }
-  throw usageError(
-    `"${shortened(word, 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
-    EXAMPLES,
-  )
+  throw usageError(`"${shortened(word, 200)}" is not a model to import.`, EXAMPLES)
 }
 
 const addressText = ({ provider, model, version }: ModelAddress): string =>

@@ -2,7 +2,7 @@
 import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media-parameters.js'
 import { MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import type { Json } from './published.js'
 
 export interface MappedInput {
@@ -65,7 +65,7 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
     },
     references: picture !== undefined && isList ? [picture] : picture,
     fixed,
-    warnings: warnings.map((each) => shortened(printable(each), 300)),
+    warnings: warnings.map((each) => shortened(each, 300)),
   }
 }
 
@@ -157,7 +157,7 @@ const MAX_DESCRIPTION = 500
 function describe({ description, title }: Json, fields: readonly string[] = []): Json {
   const about = [description, title].find((each) => typeof each === 'string' && each !== 'An enumeration.')
   const words = [about, fields.length > 0 && `Fields: ${fields.join(', ')}.`].filter(Boolean).join(' ')
-  return words === '' ? {} : { description: shortened(printable(words), MAX_DESCRIPTION) }
+  return words === '' ? {} : { description: shortened(words, MAX_DESCRIPTION) }
 }
 
 const pick = (schema: Json, names: readonly string[]): Json =>

@@ -10,7 +10,7 @@ import {
   type ModelSchema,
   type ParameterSchema,
 } from '../../protocol/models.js'
-import { MAX_LABELS, printable, shortened } from '../../protocol/text.js'
+import { MAX_LABELS, shortened } from '../../protocol/text.js'
 
 type JsonSchema = Readonly<Record<string, unknown>>
 type Properties = Readonly<Record<string, JsonSchema>>
@@ -268,7 +268,7 @@ function argumentOf(parameter: string, schema: ParameterSchema): JsonSchema {
   const isMedia = mediaOfParameter(parameter, { ...schema }) !== undefined
   const isOther = schema.type === 'other'
   const more = isMedia ? SOURCES : isOther ? 'JSON, see list_models' : ''
-  const description = [shortened(printable(schema.description)), more].filter(Boolean).join('. ')
+  const description = [shortened(schema.description), more].filter(Boolean).join('. ')
   if (isOther) return { description }
   const known = Object.entries(schema).filter(([keyword]) => KEYWORDS.includes(keyword))
   // Clients parse the schemas with `JSON.parse`, which rounds a bound of 64 bits.

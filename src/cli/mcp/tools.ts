@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { writeJson } from '../../protocol/json.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import type { BatchFlags } from '../batch/options.js'
 import { runManifest } from '../commands/batch.js'
 import { listCommand, showCommand } from '../commands/list.js'
@@ -82,7 +82,7 @@ const MAX_PROMPT = 120
 /** A list of whole inputs and answers would fill an agent's context. */
 function briefOf({ service: _service, answer: _answer, output: _output, input, ...run }: Json): Json {
   const prompt = isObject(input) && typeof input.prompt === 'string' ? input.prompt : writeJson(input ?? null)
-  return { ...run, prompt: shortened(printable(prompt), MAX_PROMPT) }
+  return { ...run, prompt: shortened(prompt, MAX_PROMPT) }
 }
 
 export async function showRun(session: McpSession, call: Call): Promise<Answer> {

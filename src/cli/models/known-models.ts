@@ -19,7 +19,7 @@ import { documentJson, readModelDocument } from '../../protocol/model-document.j
 import { builtInSchema, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { mayCost } from '../../protocol/price.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import { addedModelPath, addedModelsFolder, keptListPath } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 
@@ -290,7 +290,7 @@ export function checkList(entries: readonly unknown[]) {
     else {
       const name = isObject(entry) && typeof entry.name === 'string' ? entry.name : `number ${index + 1}`
       models[name] ??= null
-      invalid.push(shortened(printable(`${name} (${problems[0]?.trim()})`), 200))
+      invalid.push(shortened(`${name} (${problems[0]?.trim()})`, 200))
     }
   }
   const warning =

@@ -153,7 +153,7 @@ export function readPrices(
   return new Map(
     Object.entries(isObject(prices) ? prices : {}).map(([name, value]) => {
       if (!isModelName(name)) {
-        problems.push(`"${shortened(printable(name), 80)}" is not a model name (provider/name)`)
+        problems.push(`"${shortened(name, 80)}" is not a model name (provider/name)`)
         return [name, undefined]
       }
       const before = problems.length

@@ -10,7 +10,7 @@ import type { RunEvent } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { exitCodeOf } from '../process/exit.js'
-import { keyHint, resumeCommand } from '../settings/globals.js'
+import { endHint, keyHint, resumeCommand } from '../settings/globals.js'
 import { plural } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { ErrorGroups } from './error-groups.js'
@@ -170,10 +170,16 @@ export class RunPrinter {
       return this.#leftError(result.why, [run])
     }
     const { error } = result
+    const next = this.#nextHint(run, error)
+    return error.with({ hint: [error.hint, next].filter(Boolean).join(' ') || undefined, runId: run.id })
+  }
+
+  #nextHint(run: Run, { code }: RushesError): string | undefined {
+    const { state } = run
+    if (state !== undefined && state.phase !== 'running')
+      return endHint(state, this.#command.ctx.globals.local)
     // Another 404 may be that of a proxy, or of an address that is not quite right: the run may continue.
-    const isOver = error.code === 'run_not_found' || (run.state && run.state.phase !== 'running')
-    const resume = isOver ? undefined : this.#resumeHint([run])
-    return error.with({ hint: [error.hint, resume].filter(Boolean).join(' ') || undefined, runId: run.id })
+    return code === 'run_not_found' ? undefined : this.#resumeHint([run])
   }
 
   /** Prints the errors that concern several runs, and the summary. Returns the exit code. */

@@ -2,6 +2,7 @@
 import { Option } from 'commander'
 import { quoteWord } from '../../host/shell.js'
 import type { Kind } from '../../protocol/models.js'
+import { isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
 
 /** The flags that select the service, its key and its model. */
 export interface ServiceFlags {
@@ -109,6 +110,17 @@ const idArguments = (ids: readonly string[]): readonly string[] => [
 export const keyHint = (key: string): string =>
   `The journal keeps it as ${key}: see it with \`rushes show '${key}'\`, ` +
   `remove it with \`rushes forget '${key}' --yes\`.`
+
+/** What to do next about a run that has ended without files. */
+export function endHint(state: RunState, isLocal: boolean): string {
+  const id = quoteWord(state.id)
+  if (state.withoutUrls !== undefined)
+    return `\`rushes show ${id} --json\` prints the response, and \`rushes status ${id}\` asks again.`
+  const data = isLocal ? ' --data <state folder>/local' : ''
+  return isOutcomeUnknown(state)
+    ? `To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ${id} <job>${data}\`.`
+    : `\`rushes show ${id}\` shows its input.`
+}
 
 /** The engine without its kind, where its type has only one. */
 const shownEngine = (engine: string): string =>

@@ -1,7 +1,7 @@
 /** Formats counts, statuses and durations for people. */
 
 import { withProgress } from '../../protocol/run-state.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 
 /** For example `1 run`, `2 runs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
@@ -41,7 +41,7 @@ export function statusText(statuses: ReadonlyMap<string, string>, runs: number, 
     runs === 1
       ? withProgress(only, detail)
       : [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
-  return shortened(printable(text), 60)
+  return shortened(text, 60)
 }
 
 /** Formats a row for a pipe. */

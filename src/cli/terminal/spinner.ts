@@ -1,5 +1,5 @@
 /** The line beside the spinner. Pure. */
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import { formatBytes, formatDuration } from '../../protocol/units.js'
 import { statusText } from './format.js'
 import { cutToColumns } from './text-width.js'
@@ -45,7 +45,7 @@ function boardText({ statuses, detail, runs, ended, activity, amounts }: Board):
   const [id = ''] = statuses.keys()
   const known = statusText(statuses, runs, detail)
   const parts =
-    runs === 1 ? [known, doing, shortened(printable(id), 60)] : [`${ended} of ${runs} done`, doing, known]
+    runs === 1 ? [known, doing, shortened(id, 60)] : [`${runs - ended} of ${runs} left`, doing, known]
   return parts.filter(Boolean).join(' · ') || 'starting'
 }
 

@@ -10,7 +10,7 @@ import { describeReason } from '../../host/system-error.js'
 import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
 import type { Kind, ModelDocument, ParameterSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
 import type { Engine } from './engine.js'
 
 export type ReadEngine = (settings: EngineSettings, document: ModelDocument) => CreateEngine
@@ -134,7 +134,7 @@ export class EngineSettings {
     const path = this.requiredText(name, example)
     if (path === undefined) return undefined
     return readTextFile(resolve(this.#source.folder, path), MAX_FILE_MIB, (problem) =>
-      this.report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),
+      this.report([name], `names "${shortened(path, 200)}", which ${problem}`),
     )
   }
 
@@ -233,7 +233,7 @@ const unsetVariable = (variable: string): string =>
 
 /** `"stepz" is not a key of …. Did you mean "steps"?` */
 export const unknownKey = (name: string, known: readonly string[], owner: string): string =>
-  `"${shortened(printable(name), 80)}" is not a key of ${owner}.${didYouMean(name, known)}`
+  `"${shortened(name, 80)}" is not a key of ${owner}.${didYouMean(name, known)}`
 
 /** Returns the text of a small file, or undefined after the report of why it cannot be read. */
 export function readTextFile(

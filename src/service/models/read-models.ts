@@ -73,7 +73,7 @@ export function readModels({ path, ...options }: ReadModelsOptions): readonly Mo
   return models
 }
 
-const shownPath = (path: string): string => shortened(printable(path), 200)
+const shownPath = (path: string): string => shortened(path, 200)
 
 /** Returns the paths of the documents in a folder. Throws the errors of the system. */
 const documentsIn = (folder: string): readonly string[] =>
@@ -261,7 +261,7 @@ function valuesOf(text: string, report: (message: string) => void): readonly unk
  * `input.steps: minimum ` for the path of a minimum. A message that begins with a quoted name names the last key itself.
  */
 function labelOf(path: DocumentPath, message: string): string {
-  const names = path.map((step) => (typeof step === 'number' ? `[${step}]` : shortened(printable(step), 80)))
+  const names = path.map((step) => (typeof step === 'number' ? `[${step}]` : shortened(step, 80)))
   const last = names.pop()
   if (last === undefined) return 'the document '
   const parent = names.filter((name) => name !== 'properties').join('.')

@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
 import { AUTH_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limits.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import { FIRST_ACCOUNT } from '../http/key-lookup.js'
 import { checkNewPassword, type Passwords, storedEmail } from '../rules/credentials.js'
 import { clientOf } from '../rules/networks.js'
@@ -173,7 +173,7 @@ export class Sessions {
     const token = newSecret()
     const nowMs = clock.now()
     const hash = hashOfKey(token)
-    const userAgent = sender.userAgent && shortened(printable(sender.userAgent), MAX_USER_AGENT_LENGTH)
+    const userAgent = sender.userAgent && shortened(sender.userAgent, MAX_USER_AGENT_LENGTH)
     const begun = { hash, userId: user.id, fromLink, nowMs, expiresAtMs: nowMs + SESSION_MS }
     await store.addSession({ ...begun, address: sender.address, userAgent })
     if (sender.session !== undefined) await store.endSession(sender.session.hash)

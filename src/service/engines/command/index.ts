@@ -18,7 +18,7 @@ import { replaceFile } from '../../../host/files.js'
 import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
 import { writeJson } from '../../../protocol/json.js'
 import { mayCost } from '../../../protocol/price.js'
-import { printable, shortened } from '../../../protocol/text.js'
+import { shortened } from '../../../protocol/text.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../process.js'
 import type { ReadEngine } from '../settings.js'
@@ -28,7 +28,7 @@ export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.requiredText('command')
   const folder = settings.text('folder')
   if (folder !== undefined && !existsSync(folder))
-    settings.report(['folder'], `names "${shortened(printable(folder), 200)}", which does not exist`)
+    settings.report(['folder'], `names "${shortened(folder, 200)}", which does not exist`)
   if (!hasShell())
     settings.report(
       ['command'],

@@ -15,7 +15,7 @@ import type { Clock } from '../../../host/clock.js'
 import { retry, retryErrors, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { RunCost } from '../../../protocol/price.js'
-import { asSentence, printable, shortened } from '../../../protocol/text.js'
+import { asSentence, shortened } from '../../../protocol/text.js'
 import {
   type CancelEnd,
   type CanceledJob,
@@ -358,7 +358,7 @@ class JobRun {
 
   #missing({ id }: JobHandle): Error {
     return this.#costs || this.#stored.isNamed
-      ? new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)
+      ? new OutcomeUnknown(`The model's server does not know the job ${shortened(id)}.`)
       : new JobEnded("The model's server no longer knows this job: it was probably restarted. Run it again.")
   }
 
@@ -395,7 +395,7 @@ class JobRun {
 
 /** The job continues, or has its result, which an operator can still have fetched. */
 const undecided = ({ id }: JobHandle, cause: unknown): OutcomeUnknown =>
-  new OutcomeUnknown(`${asSentence(messageOf(cause))} Its job is ${shortened(printable(id))}.`)
+  new OutcomeUnknown(`${asSentence(messageOf(cause))} Its job is ${shortened(id)}.`)
 
 const failedText = ({ clean, costs }: Upstream, text: string): string => {
   const message = clean(text) || 'The job failed without a message.'

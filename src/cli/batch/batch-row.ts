@@ -24,7 +24,7 @@ import { encodeCreate } from '../../client/create.js'
 import type { Downloader } from '../../download/index.js'
 import { RushesError } from '../../errors.js'
 import type { DownloadedFile } from '../../protocol/media.js'
-import { isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
+import { isCanceled, isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
 import { deliver } from '../../runs/deliver.js'
 import { stillRunning } from '../../runs/follow.js'
 import type { Begin, CreateRequest, Delivery, Result, Row, Run, RunsSession } from '../../runs/run.js'
@@ -262,8 +262,8 @@ export class BatchRow implements Row {
     }
     if (!isEnded) return withHint(error, `Continue with ${continuation}: the run is not paid again.`)
     const ended = withHint(error, endHint(state, ctx.globals.local))
-    // Nothing helps but another run, which a later batch does not create by itself.
-    if (state.withoutUrls !== undefined || isOutcomeUnknown(state))
+    // Nothing helps but another run, which a later batch does not create by itself. A canceled run is never adopted.
+    if (state.withoutUrls !== undefined || (isOutcomeUnknown(state) && !isCanceled(state)))
       return withHint(ended, payAgain(this.name))
     const row = known?.row ?? this.step.flight?.row
     if (row !== undefined) runs.journal?.closed(row)

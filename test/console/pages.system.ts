@@ -11,9 +11,12 @@ import {
   type Pages,
 } from '../support/browser.js'
 import { createByKey, createConsoleService, createInConsole, signInByLink } from '../support/console.js'
-import { createCommandedEngine } from '../support/engines.js'
-import { createInstantEngine } from '../support/index.js'
-import type { TestService, TestServiceOptions } from '../support/service.js'
+import {
+  createCommandedEngine,
+  createInstantEngine,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/index.js'
 
 const idle = (page: Page) => page.waitForTimeout(300)
 const badge = (page: Page, id: string) => page.locator(`#${id} .badge`)

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/index.js'
 import type { NewKey } from '../../src/service/store/keys.js'
 import type { CrashLimit, NewRun } from '../../src/service/store/run.js'
-import { claimRun, newRun as createNewRun, held } from '../support/runs.js'
+import { claimRun, held } from '../support/index.js'
+import { newRun as createNewRun } from '../support/runs.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const USABLE = { disabled: false, expiresAtMs: undefined, banned: false }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/index.js'
 import type { CrashLimit } from '../../src/service/store/run.js'
-import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
+import { claimRun, held, newRun, storedOutput } from '../support/index.js'
 
 const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = storedOutput()

@@ -4,7 +4,7 @@ import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
 import type { NewRun } from '../../src/service/store/run.js'
-import { claimRun, held, storedOutput } from '../support/runs.js'
+import { claimRun, held, storedOutput } from '../support/index.js'
 
 const FAILURE = { code: 'render_failed', message: 'no' }
 const OUTPUTS = ['a.png', 'b.png'].map((name) => storedOutput({ name }))

@@ -1,7 +1,7 @@
 /** What the ledger of every implementation refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/index.js'
-import { claimRun, held, newRun } from '../support/runs.js'
+import { claimRun, held, newRun } from '../support/index.js'
 
 export interface LedgerInDatabase {
   readonly store: Store

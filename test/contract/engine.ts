@@ -5,10 +5,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type EngineDocument, jobOf, openEngine, savedFile } from '../support/model-servers/engine.js'
-import type { ModelServer } from '../support/model-servers/http.js'
+import type { RenderJob } from '../../src/service/engines/engine.js'
+import {
+  type EngineDocument,
+  jobOf,
+  type ModelServer,
+  openEngine,
+  type ServerFault,
+  savedFile,
+  until,
+} from '../support/index.js'
 import { pngOf } from '../support/model-servers/pictures.js'
-import { until } from '../support/until.js'
 
 export interface EngineSubject {
   readonly name: string
@@ -34,63 +41,64 @@ export function testEngine(subject: EngineSubject): void {
     const server = await subject.createServer()
     const { engine, ...rest } = subject.document(server.url)
     const document = { ...rest, engine: { ...engine, ...(subject.hasKey && { key_env: 'TEST_KEY' }) } }
+    const { clock, render } = openEngine(document, { TEST_KEY: KEY })
     const job = jobOf(rest.kind === 'video' ? { kind: 'video' } : {})
+    const start = (more: Partial<RenderJob> = {}) => render({ ...job, ...more })
+    const run = async (more?: Partial<RenderJob>) => await clock.runUntil(start(more))
     const creates = () => server.count(subject.creates)
-    return { server, job, creates, ...openEngine(document, { TEST_KEY: KEY }) }
+    const fault = (answer: ServerFault, times?: number) => server.fault(subject.creates, answer, times)
+    const files = () => readdirSync(job.folder).filter((name) => !name.startsWith('.'))
+    return { server, clock, job, start, run, creates, fault, files }
   }
-  const visible = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith('.'))
 
   describe(`the engine ${subject.name}`, () => {
-    test('renders a run into one file, with one request', async () => {
-      const { render, job, clock, creates } = await open()
-      const files = await clock.runUntil(render(job))
-      expect(files).toHaveLength(1)
-      expect(visible(job.folder)).toEqual([files[0]?.name])
-      expect(files[0]?.contentType).toMatch(new RegExp(`^${job.kind}/`))
+    test('renders a run into one file, with one request and only the key of its server', async () => {
+      const { run, job, creates, files, server } = await open()
+      const [file, ...others] = await run()
+      expect([others, files()]).toEqual([[], [file?.name]])
+      expect(file?.contentType).toMatch(new RegExp(`^${job.kind}/`))
       expect(creates()).toBe(1)
+      const keys = server.requests.map(({ headers }) => headers.authorization)
+      expect(new Set(keys)).toEqual(new Set([subject.hasKey ? `Bearer ${KEY}` : undefined]))
     })
 
     test('reads a server that compresses every response, including errors', async () => {
-      const { render, job, clock, server } = await open()
+      const { run, server } = await open()
       server.compress()
-      expect(await clock.runUntil(render(job))).toHaveLength(1)
+      expect(await run()).toHaveLength(1)
       expect(server.requests.every(({ headers }) => headers['accept-encoding'] === 'identity')).toBe(true)
       const other = await open()
       other.server.compress()
-      const body = { detail: [{ loc: ['body', 'x'], msg: 'is odd' }] }
-      other.server.fault(subject.creates, { status: 400, body })
-      await expect(other.clock.runUntil(other.render(other.job))).rejects.toThrow('body.x: is odd')
+      other.fault({ status: 400, body: { detail: [{ loc: ['body', 'x'], msg: 'is odd' }] } })
+      await expect(other.run()).rejects.toThrow('body.x: is odd')
     })
 
     test.runIf(subject.createsWithReferences)('sends references in their order', async () => {
-      const { render, job, clock, server } = await open()
+      const { run, server } = await open()
       const pictures = [pngOf(8, 8, 'first'), pngOf(8, 8, 'second')]
-      const references = pictures.map(savedFile)
-      await clock.runUntil(render({ ...job, references }))
+      await run({ references: pictures.map(savedFile) })
       const sent = server.requests
         .filter(({ method, path }) => `${method} ${path}`.startsWith(subject.createsWithReferences ?? ''))
         .map(({ body }) => body)
       const whole = Buffer.concat(sent)
-      const offsets = pictures.map((bytes) =>
+      const [first = -1, second = -1] = pictures.map((bytes) =>
         Math.max(whole.indexOf(bytes), whole.indexOf(bytes.toString('base64'))),
       )
-      expect(offsets[0]).toBeGreaterThan(0)
-      expect(offsets[1]).toBeGreaterThan(offsets[0] ?? 0)
+      expect(first).toBeGreaterThan(0)
+      expect(second).toBeGreaterThan(first)
     })
 
     test('sends nothing when a reference is missing', async () => {
-      const { render, job, server } = await open()
-      await expect(render({ ...job, references: [undefined] })).rejects.toThrow(
-        'Reference image 1 could not be read.',
-      )
+      const { run, server } = await open()
+      await expect(run({ references: [undefined] })).rejects.toThrow('Reference image 1 could not be read.')
       expect(server.requests.filter(({ method }) => method !== 'GET')).toEqual([])
     })
 
     test('waits for a server that refuses connections, then answers 503, then is ready', async () => {
-      const { render, job, clock, server, creates } = await open()
+      const { start, clock, server, creates, fault } = await open()
       await server.close()
-      server.fault(subject.creates, { status: 503, body: { error: { message: 'loading' } } }, 2)
-      const rendering = render(job)
+      fault({ status: 503, body: { error: { message: 'loading' } } }, 2)
+      const rendering = start()
       await until('the engine waits', () => clock.sleepers > 0)
       await server.reopen()
       await clock.runUntil(rendering)
@@ -98,39 +106,32 @@ export function testEngine(subject: EngineSubject): void {
     })
 
     test('waits as long as a 429 asks for', async () => {
-      const { render, job, clock, server, creates } = await open()
-      server.fault(subject.creates, { status: 429, headers: { 'retry-after': '40' } })
+      const { run, clock, creates, fault } = await open()
+      fault({ status: 429, headers: { 'retry-after': '40' } })
       const startedAt = clock.monotonic()
-      await clock.runUntil(render(job))
+      await run()
       expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(40_000)
       expect(creates()).toBe(2)
     })
 
-    test('fails at once when the account has no credit left', async () => {
-      const { render, job, clock, server, creates } = await open()
-      const error = { message: 'You exceeded your current quota', code: 'insufficient_quota' }
-      server.fault(subject.creates, { status: 429, body: { error } }, 1_000)
-      await expect(clock.runUntil(render(job))).rejects.toThrow(
-        /^The model's server answered 429: You exceeded your current quota$/,
-      )
-      expect(creates()).toBe(1)
-    })
-
-    test('fails with the error of the server, and asks it once', async () => {
-      const { render, job, clock, server, creates } = await open()
-      server.fault(subject.creates, { status: 500, body: { error: { message: 'CUDA out of memory' } } })
-      await expect(clock.runUntil(render(job))).rejects.toThrow(
-        "The model's server answered 500: CUDA out of memory",
+    const NO_CREDIT = { message: 'You exceeded your current quota', code: 'insufficient_quota' }
+    test.each([
+      [500, { message: 'CUDA out of memory' }],
+      [429, NO_CREDIT],
+    ])('fails at once with the words of a final answer: %i %o', async (status, error) => {
+      const { run, creates, fault } = await open()
+      fault({ status, body: { error } }, 1_000)
+      await expect(run()).rejects.toThrow(
+        new RegExp(`^The model's server answered ${status}: ${error.message}$`),
       )
       expect(creates()).toBe(1)
     })
 
     test('removes keys, addresses and control characters from an error, and shortens it', async () => {
-      const { render, job, clock, server } = await open()
+      const { run, server, fault } = await open()
       const hostile = `\u001b[2J\u202e${KEY} at ${server.url}/v1 of 127.0.0.1 ${'x'.repeat(50_000)}`
-      server.fault(subject.creates, { status: 400, body: { error: { message: hostile } } })
-      const error = await clock.runUntil(render(job).catch((reason: Error) => reason))
-      const { message } = error as Error
+      fault({ status: 400, body: { error: { message: hostile } } })
+      const { message } = (await run().catch((reason: unknown) => reason)) as Error
       expect(message).toContain("The model's server answered 400: [2J")
       if (subject.hasKey) expect(message).not.toContain(KEY)
       expect(message).not.toContain('127.0.0.1')
@@ -139,71 +140,61 @@ export function testEngine(subject: EngineSubject): void {
     })
 
     test('does not repeat a request that the server may have accepted', async () => {
-      const { render, job, clock, server, creates } = await open()
-      server.fault(subject.creates, 'lose')
-      const rendering = clock.runUntil(render(job))
-      if (subject.findsLostJobs) expect(await rendering).toHaveLength(1)
-      else await expect(rendering).rejects.toThrow(/connection/)
+      const { run, creates, fault } = await open()
+      fault('lose')
+      if (subject.findsLostJobs) expect(await run()).toHaveLength(1)
+      else await expect(run()).rejects.toThrow(/connection/)
       expect(creates()).toBe(1)
     })
 
     test('follows no redirect of a request that starts work', async () => {
-      const { render, job, clock, server } = await open()
+      const { run, fault } = await open()
       const other = await subject.createServer()
-      server.fault(subject.creates, { status: 307, headers: { location: `${other.url}/v1` } })
-      await expect(clock.runUntil(render(job))).rejects.toThrow('redirected the request (307)')
+      fault({ status: 307, headers: { location: `${other.url}/v1` } })
+      await expect(run()).rejects.toThrow('redirected the request (307)')
       expect(other.requests).toEqual([])
     })
 
+    const STOPPED = new Error('stopped by the test')
     test('an abort ends the request, with its reason', async () => {
-      const { render, job, clock, server } = await open()
-      server.fault(subject.creates, 'hang')
+      const { start, clock, server, creates, fault, files } = await open()
+      fault('hang')
       const controller = new AbortController()
-      const rendering = render({ ...job, signal: controller.signal })
-      await until('the request arrives', () => server.count(subject.creates) === 1)
-      const reason = new Error('stopped by the test')
-      controller.abort(reason)
+      const rendering = start({ signal: controller.signal })
+      await until('the request arrives', () => creates() === 1)
+      controller.abort(STOPPED)
       await clock.advance(subject.keepsRequestMs ?? 0)
-      await expect(clock.runUntil(rendering)).rejects.toBe(reason)
+      await expect(clock.runUntil(rendering)).rejects.toBe(STOPPED)
       await until('the client leaves', () => server.abandoned === 1)
-      expect(visible(job.folder)).toEqual([])
+      expect(files()).toEqual([])
     })
 
     test('an abort ends the wait for a server that does not answer', async () => {
-      const { render, job, clock, server } = await open()
+      const { start, clock, server } = await open()
       await server.close()
       const controller = new AbortController()
-      const rendering = render({ ...job, signal: controller.signal })
+      const rendering = start({ signal: controller.signal })
       await until('the engine waits', () => clock.sleepers > 0)
-      controller.abort(new Error('stopped by the test'))
-      await expect(rendering).rejects.toThrow('stopped by the test')
+      controller.abort(STOPPED)
+      await expect(rendering).rejects.toBe(STOPPED)
     })
 
     test('a result whose download breaks off every time fails the run, and publishes nothing', async () => {
-      const { render, job, clock, server } = await open()
-      server.fault(subject.results, { bytes: 60, ending: 'reset' }, 10)
-      await expect(clock.runUntil(render(job))).rejects.toThrow(
-        "The response of the model's server broke off",
-      )
-      expect(visible(job.folder)).toEqual([])
+      const { run, server, files } = await open()
+      server.fault(subject.results, { bytes: 60, ending: 'reset' }, 100)
+      await expect(run()).rejects.toThrow("The response of the model's server broke off")
+      expect(files()).toEqual([])
     })
 
     test('a server that disappears in the middle of a result fails the run', async () => {
-      const { render, job, clock, server } = await open()
+      const { start, clock, server, files } = await open()
       server.fault(subject.results, { bytes: 60, ending: 'pause' }, 10)
-      const rendering = render(job)
+      const rendering = start()
       await clock.runUntil(until('the request arrives', () => server.count(subject.results) > 0))
       await clock.runUntil(Promise.race([rendering.catch(() => {}), clock.advance(61_000)]))
       await server.close()
       await expect(clock.runUntil(rendering)).rejects.toThrow(/model's server/)
-      expect(visible(job.folder)).toEqual([])
-    })
-
-    test('sends only the API key of its server', async () => {
-      const { render, job, clock, server } = await open()
-      await clock.runUntil(render(job))
-      const headers = server.requests.map(({ headers }) => headers.authorization)
-      expect(new Set(headers)).toEqual(new Set([subject.hasKey ? `Bearer ${KEY}` : undefined]))
+      expect(files()).toEqual([])
     })
   })
 }

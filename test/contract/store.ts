@@ -5,7 +5,7 @@ import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protoco
 import type { StoredJob } from '../../src/service/engines/engine.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { ClaimRequest, CrashLimit, HeldRun, NewRun } from '../../src/service/store/run.js'
-import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
+import { claimRun, held, newRun, storedOutput } from '../support/index.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = storedOutput()

@@ -6,9 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/admin.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { newRun } from '../support/runs.js'
-import { addAccount, ask, createTestService, ended } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { addAccount, ask, createTestService, ended, newRun, temporaryFolder } from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }

@@ -3,16 +3,16 @@ import { expect, test } from 'vitest'
 import { RunCanceled } from '../../src/service/engines/engine.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createCommandedEngine } from '../support/engines.js'
 import {
   administer,
   ask,
+  createCommandedEngine,
   createTestService,
   ended,
   type TestService,
   type TestServiceOptions,
-} from '../support/service.js'
-import { until } from '../support/until.js'
+  until,
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', quality: 'high' } }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createTestService } from '../support/index.js'
 import { dial } from '../support/line.js'
-import { createTestService } from '../support/service.js'
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 

@@ -7,8 +7,8 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
+import { ask, createTestService, type TestService } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
-import { ask, createTestService, type TestService } from '../support/service.js'
 
 const numRuns = 40 * PROOF
 

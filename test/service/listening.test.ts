@@ -1,9 +1,14 @@
 import { request as httpRequest } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createInstantEngine } from '../support/engines.js'
+import {
+  createInstantEngine,
+  createTestService,
+  ended,
+  finished,
+  type TestService,
+} from '../support/index.js'
 import { dial } from '../support/line.js'
-import { createTestService, ended, finished, type TestService } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = JSON.stringify({ model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })

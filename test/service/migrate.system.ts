@@ -10,14 +10,21 @@ import { migrateData } from '../../src/service/migrate.js'
 import { PREVIEW_SET } from '../../src/service/models/model-set.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { createInstantEngine } from '../support/engines.js'
+import {
+  addAccount,
+  ask,
+  claimRun,
+  createInstantEngine,
+  createTestService,
+  ended,
+  runSql,
+  type TestData,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../support/index.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
-import { claimRun } from '../support/runs.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
-import { addAccount, ask, createTestService, ended, type TestService } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { runSql, type TestData } from '../support/test-database.js'
-import { until } from '../support/until.js'
 
 const PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='

@@ -5,16 +5,17 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { KeyTerms } from '../../src/service/rules/key-terms.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { filesBelow } from '../support/binary.js'
-import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {
   type Asking,
   administer,
   ask,
+  createCommandedEngine,
+  createInstantEngine,
   createTestService,
   ended,
+  filesBelow,
   type TestService,
-} from '../support/service.js'
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 const GOOD = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }

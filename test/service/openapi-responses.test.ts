@@ -5,21 +5,22 @@ import { expect, test } from 'vitest'
 import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import type { KeyTerms } from '../../src/service/rules/key-terms.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { dial } from '../support/line.js'
-import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
   type Answer,
   type Asking,
   addAccount,
   administer,
   ask,
+  createCommandedEngine,
   createTestService,
   ended,
-  TEST_BASE_URL,
+  ONE_PIXEL_PNG,
+  runSql,
   type TestService,
-} from '../support/service.js'
-import { runSql } from '../support/test-database.js'
+} from '../support/index.js'
+import { dial } from '../support/line.js'
+import { createPostgresProxy } from '../support/postgres-proxy.js'
+import { TEST_BASE_URL } from '../support/service.js'
 import { createDocumentCheck, type Exchange } from './openapi-check.js'
 
 /** Sends bytes, and reads until the service closes the connection. */

@@ -6,8 +6,7 @@ import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { runObject, type StoredRun } from '../../src/service/store/run.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { addAccount, ask, createTestService, type TestService } from '../support/service.js'
+import { addAccount, ask, createTestService, ONE_PIXEL_PNG, type TestService } from '../support/index.js'
 import { createDocumentCheck } from './openapi-check.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`

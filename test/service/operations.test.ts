@@ -2,10 +2,8 @@ import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { Logging } from '../../src/service/http/app.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createCommandedEngine } from '../support/engines.js'
+import { ask, createCommandedEngine, createTestService, finished, until } from '../support/index.js'
 import { dial } from '../support/line.js'
-import { ask, createTestService, finished } from '../support/service.js'
-import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }

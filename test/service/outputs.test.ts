@@ -17,10 +17,15 @@ import { readText } from '../../src/host/response-body.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { addOutputRoutes } from '../../src/service/http/api-routes.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createInstantEngine } from '../support/engines.js'
-import { ask, createTestService, ended, type TestService } from '../support/service.js'
-import { usesPostgres } from '../support/test-database.js'
-import { until } from '../support/until.js'
+import {
+  ask,
+  createInstantEngine,
+  createTestService,
+  ended,
+  type TestService,
+  until,
+  usesPostgres,
+} from '../support/index.js'
 
 const TEN = 'abcdefghij'
 const ETAG = /^"[0-9a-f]{64}"$/

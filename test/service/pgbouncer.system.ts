@@ -9,12 +9,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { createService } from '../../src/service/index.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createInstantEngine } from '../support/engines.js'
+import { addAccount, ask, createInstantEngine, temporaryFolder, until } from '../support/index.js'
 import { hasPostgres, openTestStore, temporaryDatabase } from '../support/postgres.js'
 import { freePort } from '../support/postgres-server.js'
-import { addAccount, ask } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { until } from '../support/until.js'
 
 const PROGRAM = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
   .map((folder) => join(folder, 'pgbouncer'))

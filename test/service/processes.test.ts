@@ -7,10 +7,15 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/admin.js'
 import { built } from '../support/built.js'
-import { createTestService, ended } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { databaseUrlOf, openStoreOf, usesPostgres } from '../support/test-database.js'
-import { until } from '../support/until.js'
+import {
+  createTestService,
+  databaseUrlOf,
+  ended,
+  openStoreOf,
+  temporaryFolder,
+  until,
+  usesPostgres,
+} from '../support/index.js'
 
 let program: string
 let renderer: string

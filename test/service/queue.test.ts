@@ -4,12 +4,20 @@ import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createManualClock } from '../support/clock.js'
-import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { type Answer, ask, createTestService, ended, type TestService } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { openStoreOf, runSql } from '../support/test-database.js'
-import { until } from '../support/until.js'
+import {
+  type Answer,
+  ask,
+  createCommandedEngine,
+  createManualClock,
+  createTestService,
+  ended,
+  ONE_PIXEL_PNG,
+  openStoreOf,
+  runSql,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 

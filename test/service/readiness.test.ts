@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createReadiness } from '../../src/service/http/app.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock } from '../support/index.js'
 
 function createCheck() {
   const clock = createManualClock()

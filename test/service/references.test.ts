@@ -18,12 +18,18 @@ import { createMemoryRateLimiter } from '../../src/service/rules/rate.js'
 import { Refusal } from '../../src/service/rules/refusal.js'
 import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { filesBelow } from '../support/binary.js'
-import { createManualClock } from '../support/clock.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { ask, createTestService, ended, type TestService } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
-import { until } from '../support/until.js'
+import {
+  ask,
+  createInstantEngine,
+  createManualClock,
+  createTestService,
+  ended,
+  filesBelow,
+  ONE_PIXEL_PNG,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../support/index.js'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 

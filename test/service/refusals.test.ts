@@ -1,8 +1,16 @@
 import { beforeAll, expect, test } from 'vitest'
 import { checkStructure } from '../../src/service/rules/create-request.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { type Asking, addAccount, ask, createTestService, type TestService } from '../support/service.js'
-import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
+import {
+  type Asking,
+  addAccount,
+  ask,
+  createTestService,
+  openStoreOf,
+  runSql,
+  type TestService,
+  usesPostgres,
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 const IMAGE = LOCAL_MODELS.image

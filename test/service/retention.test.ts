@@ -20,11 +20,17 @@ import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { silentLog } from '../../src/service/worker/log.js'
 import { Retention, type RetentionOptions } from '../../src/service/worker/retention.js'
-import { createManualClock } from '../support/clock.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { claimRun, held, newRun } from '../support/runs.js'
-import { ask, createTestService, ended } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import {
+  ask,
+  claimRun,
+  createManualClock,
+  createTestService,
+  ended,
+  held,
+  newRun,
+  ONE_PIXEL_PNG,
+  temporaryFolder,
+} from '../support/index.js'
 
 const RETAIN_MS = 60_000
 

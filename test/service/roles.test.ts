@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ask, createTestService, ended } from '../support/service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { ask, createTestService, ended, temporaryFolder } from '../support/index.js'
 
 describe('roles', () => {
   it('an API node leaves accepted runs queued, and a worker on the same data renders them', async () => {

@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
-import { ask, createTestService, ended, finished } from '../support/service.js'
+import {
+  ask,
+  createCommandedEngine,
+  createInstantEngine,
+  createTestService,
+  ended,
+  finished,
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }

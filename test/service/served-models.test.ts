@@ -3,16 +3,17 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { readModelDocument } from '../../src/protocol/model-document.js'
 import type { ServedModel } from '../../src/service/models/served-model.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import {
   type Asking,
   addAccount,
   administer,
   ask,
+  createInstantEngine,
   createTestService,
   finished,
+  ONE_PIXEL_PNG,
   type TestService,
-} from '../support/service.js'
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 const MODELS = '/api/v1/models'

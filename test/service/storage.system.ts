@@ -3,16 +3,17 @@ import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/response-body.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
 import {
   ask,
+  createInstantEngine,
   createTestService,
   ended,
+  ONE_PIXEL_PNG,
   type TestService,
   type TestServiceOptions,
-} from '../support/service.js'
-import { until } from '../support/until.js'
+  until,
+} from '../support/index.js'
+import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }

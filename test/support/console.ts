@@ -7,7 +7,14 @@ import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { AssetFile, AssetFiles } from '../../src/service/web/assets.js'
 import { addLink } from '../../src/service/web/sessions.js'
-import { type Answer, ask, createTestService, type TestService, type TestServiceOptions } from './service.js'
+import {
+  type Answer,
+  ask,
+  createTestService,
+  FOX,
+  type TestService,
+  type TestServiceOptions,
+} from './service.js'
 import { openStoreOf, type TestData } from './test-database.js'
 
 /** URL of the test's service: on loopback, as for a browser on the same machine. */
@@ -15,7 +22,6 @@ export const CONSOLE_URL = 'http://127.0.0.1:7878'
 
 export const ANN = 'ann@example.com'
 
-export const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
 export const BOAT = {
   model: 'rushes/preview-video',
   input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },

@@ -43,18 +43,58 @@ export {
   withoutList,
   wordsOf,
 } from './cli.js'
-export { createManualClock } from './clock.js'
+export { createManualClock, type ManualClock } from './clock.js'
 // A service in this process, and what it renders.
 export { createCommandedEngine, createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from './engines.js'
 // Faults between rushes and a service.
 export { withFaults } from './faults.js'
 export { addRow, fillJournal, finishedState, rowsOf, withJournal } from './journal.js'
+// An engine, alone or in a service.
+export {
+  createEngineOf,
+  type EngineDocument,
+  jobOf,
+  modelsFile,
+  openEngine,
+  openModels,
+  readEngineOf,
+  savedFile,
+} from './model-servers/engine.js'
 // A server that is not rushes, on a real port.
-export { createModelServer } from './model-servers/http.js'
+export {
+  createGate,
+  createModelServer,
+  type ModelServer,
+  type ServerAnswer,
+  type ServerFault,
+} from './model-servers/http.js'
 export { onePixel, personAt, quickEngines, serveQuickly } from './quick-service.js'
 export { responseOf, type Scripted } from './responses.js'
-export { ask, createTestService, ended } from './service.js'
+// The store of a service, and runs in it.
+export { claimRun, held, newRun, storedOutput, storedRun } from './runs.js'
+export {
+  type Answer,
+  type Asking,
+  addAccount,
+  administer,
+  ask,
+  created,
+  createTestService,
+  ended,
+  FOX,
+  finished,
+  runOf,
+  type TestService,
+  type TestServiceOptions,
+} from './service.js'
 // A folder.
 export { temporaryFolder } from './temporary-folder.js'
-export { dataWords, openStoreOf } from './test-database.js'
+export {
+  databaseUrlOf,
+  dataWords,
+  openStoreOf,
+  runSql,
+  type TestData,
+  usesPostgres,
+} from './test-database.js'
 export { until } from './until.js'

@@ -1,9 +1,11 @@
 /** The real local service in a temporary folder, called without a port unless a test asks for one, with a manual clock. */
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/response-body.js'
+import { RUNS_PATH } from '../../src/protocol/id.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import { createService } from '../../src/service/index.js'
 import type { Service, ServiceOptions } from '../../src/service/options.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createMemoryRateLimiter } from '../../src/service/rules/rate.js'
 import { newKey } from '../../src/service/rules/secrets.js'
 import type { NewKey } from '../../src/service/store/keys.js'
@@ -15,6 +17,9 @@ import { temporaryFolder } from './temporary-folder.js'
 import { databaseUrlOf, openStoreOf } from './test-database.js'
 
 export const TEST_BASE_URL = 'http://service.test'
+
+/** Body of a create that every service accepts, for 1 credit. */
+export const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 
 export interface TestService {
   readonly service: Service
@@ -117,12 +122,30 @@ export async function ask(
 const bytesOf = (body: unknown): Uint8Array =>
   body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 
+/** Creates a run. Returns its id. */
+export async function created(
+  service: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
+  body: unknown = FOX,
+  asking?: Asking,
+): Promise<string> {
+  return (await ask(service, 'POST', RUNS_PATH, body, asking)).body.id
+}
+
+/** Asks for a run once. Returns the run. */
+export async function runOf(
+  service: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
+  id: string,
+  asking?: Asking,
+): Promise<Answer['body']> {
+  return (await ask(service, 'GET', `${RUNS_PATH}/${id}`, undefined, asking)).body
+}
+
 /** Polls a run once per second, like a client, until it has ended. Returns the run. */
 export async function ended(service: TestService, id: string, asking?: Asking): Promise<Answer['body']> {
   const pollUntilEnded = async () => {
     for (;;) {
-      const { body } = await ask(service, 'GET', `/api/v1/runs/${id}`, undefined, asking)
-      if (body.status !== 'queued' && body.status !== 'processing') return body
+      const run = await runOf(service, id, asking)
+      if (run.status !== 'queued' && run.status !== 'processing') return run
       await service.clock.sleep(1_000)
     }
   }
@@ -132,11 +155,10 @@ export async function ended(service: TestService, id: string, asking?: Asking): 
 /** Creates a run, and waits for its end. Returns the run. */
 export async function finished(
   service: TestService,
-  body: unknown,
+  body?: unknown,
   asking?: Asking,
 ): Promise<Answer['body']> {
-  const created = await ask(service, 'POST', '/api/v1/runs', body, asking)
-  return await ended(service, created.body.id, asking)
+  return await ended(service, await created(service, body, asking), asking)
 }
 
 /** Opens the administration beside a service. It closes when the test or file ends. */

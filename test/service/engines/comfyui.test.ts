@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { placeIn } from '../../../src/service/engines/comfyui/index.js'
+import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
-import { type ComfyOptions, createComfyServer } from '../../support/model-servers/comfyui.js'
 import {
   createEngineOf,
   type EngineDocument,
@@ -13,11 +13,11 @@ import {
   openEngine,
   readEngineOf,
   savedFile,
-} from '../../support/model-servers/engine.js'
-import type { ServerFault } from '../../support/model-servers/http.js'
+  temporaryFolder,
+  until,
+} from '../../support/index.js'
+import { type ComfyOptions, createComfyServer } from '../../support/model-servers/comfyui.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-import { until } from '../../support/until.js'
 import { IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
 
 function fileOf(content: unknown): string {
@@ -49,7 +49,13 @@ async function open({ workflow = IMAGE_WORKFLOW, document = {}, env = {}, ...opt
   /** As another process of the service would. */
   const createEngine = () => createEngineOf({ ...document, engine }, { clock: opened.clock, env })
   const graph = () => server.graphs.at(-1) ?? {}
-  return { server, createEngine, graph, ...opened }
+  /** Renders until so many jobs are in the queue of the server. */
+  const queued = async (jobs = 1, more?: Partial<RenderJob>) => {
+    const rendering = opened.render(more)
+    await opened.clock.runUntil(until('the job', () => server.queue().length === jobs))
+    return { rendering }
+  }
+  return { server, createEngine, graph, queued, ...opened }
 }
 
 const TWO_REFERENCES = {
@@ -76,10 +82,10 @@ const SLOTS: Partial<EngineDocument> = {
 const SEEDED: Partial<EngineDocument> = { input: { seed: { type: 'integer' } } }
 
 test('each slot gets its value, and everything else stays as it was exported', async () => {
-  const { server, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
+  const { server, run, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
   const pictures = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
   const input = { prompt: 'a fox', aspect_ratio: '16:9', steps: 30, seed: 7, negative: 'ignored' }
-  await clock.runUntil(render({ input, references: pictures.map(savedFile) }))
+  await run({ input, references: pictures.map(savedFile) })
   const names = pictures.map((bytes) => `rushes/${createHash('sha256').update(bytes).digest('hex')}.png`)
   expect(graph()).toEqual({
     ...TWO_REFERENCES,
@@ -95,11 +101,11 @@ test('each slot gets its value, and everything else stays as it was exported', a
 })
 
 test('overwrites no file of the server, and uploads a reference once', async () => {
-  const { server, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
+  const { server, run, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
   const [one, other] = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
   const [first, second] = [one, other].map((bytes) => createHash('sha256').update(bytes).digest('hex'))
   server.uploads.set(`rushes/${first}.png`, other)
-  await clock.runUntil(render({ references: [one, other].map(savedFile) }))
+  await run({ references: [one, other].map(savedFile) })
   await clock.runUntil(
     render({ run: { id: 'run_8', model: 'm' }, references: [other, other].map(savedFile) }),
   )
@@ -113,7 +119,7 @@ test('overwrites no file of the server, and uploads a reference once', async () 
 })
 
 test('uploads other media, and writes their names into their slots', async () => {
-  const { clock, render, graph } = await open({
+  const { run, graph } = await open({
     workflow: { ...IMAGE_WORKFLOW, 12: { class_type: 'LoadImage', inputs: { image: 'old.png' } } },
     document: {
       engine: { slots: { prompt: '6.inputs.text', mask: '12.inputs.image' } },
@@ -122,19 +128,19 @@ test('uploads other media, and writes their names into their slots', async () =>
   })
   const mask = pngOf(8, 8, 'mask')
   const media = { mask: [savedFile(mask)] }
-  await clock.runUntil(render({ input: { prompt: 'a fox', mask: 'sha256:x' }, media }))
+  await run({ input: { prompt: 'a fox', mask: 'sha256:x' }, media })
   const sha256 = createHash('sha256').update(mask).digest('hex')
   expect(graph()[12]?.inputs).toEqual({ image: `rushes/${sha256}.png` })
 })
 
 test('sends the key for the nodes of partners, which cost money, and repeats it in no message', async () => {
   const env = { COMFY_API_KEY: 'comfyui-secret-key' }
-  const { clock, render, server } = await open({ env })
-  await clock.runUntil(render())
+  const { server, run } = await open({ env })
+  await run()
   const sent = server.requests.find(({ path }) => path === '/prompt')?.json()
   expect(sent.extra_data).toEqual({ api_key_comfy_org: env.COMFY_API_KEY })
   server.fault('POST /prompt', { status: 400, body: { error: `no ${env.COMFY_API_KEY}` } })
-  await expect(clock.runUntil(render({ run: { id: 'run_8', model: 'm' } }))).rejects.toThrow(/^(?!.*secret)/)
+  await expect(run({ run: { id: 'run_8', model: 'm' } })).rejects.toThrow(/^(?!.*secret)/)
   const without = await open()
   await without.clock.runUntil(without.render())
   expect(without.server.requests.find(({ path }) => path === '/prompt')?.json()).not.toHaveProperty(
@@ -149,46 +155,46 @@ test.each<[workflow: object, document: Partial<EngineDocument>, count: number, e
 ])(
   'never draws the picture of the export in place of a reference',
   async (workflow, document, count, expected) => {
-    const { server, clock, render } = await open({ workflow, document })
+    const { server, run } = await open({ workflow, document })
     const references = Array.from({ length: count }, () => savedFile(pngOf(8, 8, 'one')))
-    await expect(clock.runUntil(render({ references }))).rejects.toThrow(expected)
+    await expect(run({ references })).rejects.toThrow(expected)
     expect(server.count('POST')).toBe(0)
   },
 )
 
 test('a run without a seed gets another one each time', async () => {
-  const { server, clock, render } = await open()
-  await clock.runUntil(render({ run: { id: 'run_1', model: 'acme/model' } }))
-  await clock.runUntil(render({ run: { id: 'run_2', model: 'acme/model' } }))
+  const { server, run } = await open()
+  await run({ run: { id: 'run_1', model: 'acme/model' } })
+  await run({ run: { id: 'run_2', model: 'acme/model' } })
   const seeds = server.graphs.map((graph) => graph[3]?.inputs.seed)
   expect(new Set([...seeds, IMAGE_WORKFLOW[3].inputs.seed]).size).toBe(3)
   for (const seed of seeds) expect(Number.isSafeInteger(seed)).toBe(true)
 })
 
 test('a workflow that the server has rendered before has its outputs again', async () => {
-  const { server, clock, render } = await open({ document: SEEDED })
+  const { server, run } = await open({ document: SEEDED })
   for (const id of ['run_1', 'run_2']) {
     const job = { run: { id, model: 'acme/model' }, input: { prompt: 'a fox', seed: 7 } }
-    expect(await clock.runUntil(render(job))).toHaveLength(1)
+    expect(await run(job)).toHaveLength(1)
   }
   expect(server.rendered).toHaveLength(2)
 })
 
 test('a film has one frame more than its seconds', async () => {
-  const { clock, render, graph } = await open({ workflow: VIDEO_WORKFLOW, document: { kind: 'video' } })
+  const { run, graph } = await open({ workflow: VIDEO_WORKFLOW, document: { kind: 'video' } })
   const job = { kind: 'video', input: { prompt: 'a fox', duration: '5', resolution: '720p' } } as const
-  expect(await clock.runUntil(render(job))).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
+  expect(await run(job)).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
   expect(graph()[5]?.inputs).toEqual({ width: 832, height: 480, length: 81, batch_size: 1 })
 })
 
 test('without slots, the own values of the workflow are the defaults of the model', async () => {
-  const { clock, render, graph } = await open()
-  await clock.runUntil(render({ input: { prompt: 'a fox' } }))
+  const { run, graph } = await open()
+  await run({ input: { prompt: 'a fox' } })
   expect(graph()[5]?.inputs).toMatchObject({ width: 512, height: 512 })
   expect(graph()[3]?.inputs).toMatchObject({ steps: 20, cfg: 8, sampler_name: 'euler' })
   expect(graph()[7]?.inputs).toMatchObject({ text: 'blurry' })
   const own = { aspect_ratio: '16:9', steps: 4, guidance: 1.5, negative_prompt: 'text' }
-  await clock.runUntil(render({ run: { id: 'run_8', model: 'm' }, input: { prompt: 'a fox', ...own } }))
+  await run({ run: { id: 'run_8', model: 'm' }, input: { prompt: 'a fox', ...own } })
   expect(graph()[5]?.inputs).toMatchObject({ width: 704, height: 384 })
   expect(graph()[3]?.inputs).toMatchObject({ steps: 4, cfg: 1.5 })
   expect(graph()[7]?.inputs).toMatchObject({ text: 'text' })
@@ -198,8 +204,8 @@ test('outputs come in the order of nodes, without previews', async () => {
   const second = { class_type: 'SaveImage', inputs: { images: ['8', 0], filename_prefix: 'second' } }
   const preview = { class_type: 'PreviewImage', inputs: { images: ['8', 0] } }
   const workflow = { ...IMAGE_WORKFLOW, 10: second, 2: preview }
-  const { server, clock, render } = await open({ workflow })
-  const files = await clock.runUntil(render())
+  const { server, run } = await open({ workflow })
+  const files = await run()
   expect(files.map(({ name }) => name)).toEqual(['image-1.png', 'image-2.png'])
   const views = server.requests
     .filter(({ path }) => path === '/view')
@@ -210,8 +216,7 @@ test('outputs come in the order of nodes, without previews', async () => {
 describe('many outputs', () => {
   async function finished(count: number) {
     const opened = await open({ isQuick: false })
-    const rendering = opened.render()
-    await opened.clock.runUntil(until('the job', () => opened.server.queue().length === 1))
+    const { rendering } = await opened.queued()
     const images = Array.from({ length: count }, (_, index) => ({ filename: `${index}.png`, type: 'output' }))
     opened.server.finish({ outputs: { 9: { images } } })
     return { ...opened, rendering }
@@ -237,26 +242,23 @@ describe('many outputs', () => {
 })
 
 describe('errors', () => {
-  const refusedSampler = {
-    ...IMAGE_WORKFLOW,
-    3: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, sampler_name: 'eular' } },
-  }
-
-  test('a refused workflow names the node', async () => {
-    const { clock, render } = await open({ workflow: refusedSampler })
-    await expect(clock.runUntil(render())).rejects.toThrow(
+  const { inputs, ...sampler } = IMAGE_WORKFLOW[3]
+  const cut = { class_type: 'SaveImage', inputs: { images: ['8', 0], filename_prefix: '' } }
+  test.each<[what: string, node: object, message: string]>([
+    [
+      'refused',
+      { 3: { ...sampler, inputs: { ...inputs, sampler_name: 'eular' } } },
       "ComfyUI refused the workflow. KSampler (node 3): Value not in list: sampler_name: 'eular' not in (list of length 2)",
-    )
-  })
-
-  test('a workflow that would be rendered in part is cancelled', async () => {
-    const broken = { class_type: 'SaveImage', inputs: { images: ['8', 0], filename_prefix: '' } }
-    const { server, clock, render } = await open({ workflow: { ...IMAGE_WORKFLOW, 10: broken } })
-    await expect(clock.runUntil(render())).rejects.toThrow(
-      'SaveImage (node 10): Required input is missing: filename_prefix',
-    )
-    expect(server.queue()).toEqual([])
-  })
+    ],
+    ['rendered in part', { 10: cut }, 'SaveImage (node 10): Required input is missing: filename_prefix'],
+  ])(
+    'a workflow that would be %s fails with the name of the node, and leaves no job',
+    async (_, node, message) => {
+      const { server, run } = await open({ workflow: { ...IMAGE_WORKFLOW, ...node } })
+      await expect(run()).rejects.toThrow(message)
+      expect(server.queue()).toEqual([])
+    },
+  )
 
   const failed = (message: string, detail: object) => ({
     outputs: {},
@@ -286,9 +288,8 @@ describe('errors', () => {
       'finished the workflow without an image or a video',
     ],
   ])('%j', async (entry, expected) => {
-    const { server, clock, render } = await open({ isQuick: false })
-    const rendering = render()
-    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    const { server, clock, queued } = await open({ isQuick: false })
+    const { rendering } = await queued()
     server.finish(entry)
     const error = await clock.runUntil(rendering.catch((reason: Error) => reason))
     expect((error as Error).message).toContain(expected)
@@ -296,9 +297,8 @@ describe('errors', () => {
   })
 
   test('a server that was restarted has lost the job', async () => {
-    const { server, clock, render } = await open({ isQuick: false })
-    const rendering = render()
-    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    const { server, clock, queued } = await open({ isQuick: false })
+    const { rendering } = await queued()
     server.restart()
     await expect(clock.runUntil(rendering)).rejects.toThrow(
       "The model's server no longer knows this job: it was probably restarted. Run it again.",
@@ -308,13 +308,10 @@ describe('errors', () => {
 })
 
 describe('the answer to a workflow', () => {
-  test.each<[name: string, fault: ServerFault]>([
-    ['breaks off', 'lose'],
-    ['is incomplete', { bytes: 5, ending: 'reset' }],
-  ])('%s: the job is found', async (_, fault) => {
-    const { server, clock, render } = await open()
-    server.fault('POST /prompt', fault)
-    expect(await clock.runUntil(render())).toHaveLength(1)
+  test('is incomplete: the job is found', async () => {
+    const { server, run } = await open()
+    server.fault('POST /prompt', { bytes: 5, ending: 'reset' })
+    expect(await run()).toHaveLength(1)
     expect(server.count('POST /prompt')).toBe(1)
   })
 
@@ -322,24 +319,23 @@ describe('the answer to a workflow', () => {
     { status: 504, body: '<html>' },
     { status: 200, body: '<html>' },
   ])('is %j from a proxy: the job is looked for, and cancelled in case it still comes', async (answer) => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     server.fault('POST /prompt', answer)
-    await expect(clock.runUntil(render())).rejects.toThrow(/answered 504 with a web page|is not JSON/)
+    await expect(run()).rejects.toThrow(/answered 504 with a web page|is not JSON/)
     expect(server.count('POST /queue')).toBe(1)
   })
 
   test('names an id that is not of this job alone', async () => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     server.fault('POST /prompt', { body: { prompt_id: '12345678-0000-0000-0000-000000000001' } })
-    await expect(clock.runUntil(render())).rejects.toThrow('so it is not ComfyUI')
+    await expect(run()).rejects.toThrow('so it is not ComfyUI')
     expect(server.count('POST /')).toBe(1)
   })
 })
 
 test('polls survive what a proxy answers, long answers, and a queue that is too long to be read', async () => {
-  const { server, clock, render } = await open({ isQuick: false })
-  const rendering = render()
-  await clock.runUntil(until('the job', () => server.queue().length === 1))
+  const { server, clock, queued } = await open({ isQuick: false })
+  const { rendering } = await queued()
   server.fault('GET /history/', { body: '<html>' }, 5)
   server.fault('GET /queue', { bytes: 5, ending: 'reset' })
   server.fault('GET /queue', { body: {} })
@@ -395,11 +391,10 @@ test('a run shows how many jobs run before its own', async () => {
 
 describe('a run that another worker takes over', () => {
   test('finds its job, waiting or running', async () => {
-    const { server, clock, render, createEngine } = await open({ isQuick: false })
+    const { server, clock, queued, createEngine } = await open({ isQuick: false })
     server.addForeign()
     // The first worker is killed: nobody reads what it renders.
-    void render()
-    await clock.runUntil(until('the job', () => server.queue().length === 2))
+    await queued(2)
     const rendering = createEngine().render(jobOf())
     server.finish({ outputs: {} })
     await clock.runUntil(until('a look', () => server.count('GET /queue') > 2))
@@ -409,8 +404,8 @@ describe('a run that another worker takes over', () => {
   })
 
   test('finds the result of a job that is done', async () => {
-    const { server, clock, render, createEngine } = await open()
-    await clock.runUntil(render())
+    const { server, run, clock, createEngine } = await open()
+    await run()
     const job = jobOf()
     expect(await clock.runUntil(createEngine().render(job))).toHaveLength(1)
     expect(server.count('POST /prompt')).toBe(1)
@@ -418,8 +413,8 @@ describe('a run that another worker takes over', () => {
   })
 
   test('fails when the job was cancelled in ComfyUI before', async () => {
-    const { clock, render, server } = await open({ isHostile: true })
-    await expect(clock.runUntil(render())).rejects.toThrow('The job was canceled in ComfyUI.')
+    const { run, server } = await open({ isHostile: true })
+    await expect(run()).rejects.toThrow('The job was canceled in ComfyUI.')
     expect(server.count('POST')).toBe(0)
   })
 })
@@ -427,12 +422,11 @@ describe('a run that another worker takes over', () => {
 describe.each([false, true])('a server that ignores ids: %s', (isOld) => {
   async function started(isBehindAnother: boolean) {
     const opened = await open({ isOld, isQuick: false })
-    const { server, clock, render } = opened
+    const { server, clock, queued } = opened
     const other = isBehindAnother ? server.addForeign() : ''
     const stop = new AbortController()
     const job = jobOf({ signal: stop.signal })
-    const rendering = render(job)
-    await clock.runUntil(until('the job', () => server.queue().length === (isBehindAnother ? 2 : 1)))
+    const { rendering } = await queued(isBehindAnother ? 2 : 1, job)
     const cancel = async () => {
       stop.abort(new Error('cancelled'))
       await expect(clock.runUntil(rendering)).rejects.toThrow('cancelled')
@@ -578,14 +572,14 @@ describe('a document', () => {
 
   test('finds an input whose name contains dots', async () => {
     const node = { class_type: 'CLIPTextEncode', inputs: { 'texts.text0': 'a cat' } }
-    const { clock, render, graph } = await open({
+    const { run, graph } = await open({
       workflow: { ...IMAGE_WORKFLOW, 6: node },
       document: {
         engine: { slots: { prompt: '6.inputs.texts.text0' } },
         input: { aspect_ratio: false, quality: false, image_urls: false },
       },
     })
-    await clock.runUntil(render())
+    await run()
     expect(graph()[6]?.inputs).toEqual({ 'texts.text0': 'a fox' })
   })
 })

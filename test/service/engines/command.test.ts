@@ -7,11 +7,8 @@ import { type Clock, systemClock } from '../../../src/host/clock.js'
 import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import { RendererCrashed, type RenderJob } from '../../../src/service/engines/engine.js'
 import { built } from '../../support/built.js'
-import { createManualClock } from '../../support/clock.js'
-import { ONE_PIXEL_PNG } from '../../support/engines.js'
+import { createManualClock, ONE_PIXEL_PNG, temporaryFolder, until } from '../../support/index.js'
 import { processExists } from '../../support/process-exists.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-import { until } from '../../support/until.js'
 
 let script: string
 beforeAll(async () => {

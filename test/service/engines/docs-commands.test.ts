@@ -2,17 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createNetwork } from '../../../src/host/undici.js'
 import { defaultsOf } from '../../../src/protocol/price.js'
-import { openModelSet } from '../../../src/service/models/model-set.js'
-import { whenOver } from '../../support/after-file.js'
-import { createManualClock } from '../../support/clock.js'
+import { createManualClock, jobOf, openModels, temporaryFolder } from '../../support/index.js'
 import { createComfyServer } from '../../support/model-servers/comfyui.js'
-import { jobOf } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
 import { createSdcppServer } from '../../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../../support/model-servers/videos.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 import { IMAGE_WORKFLOW } from './comfyui-workflows.js'
 
 const DOCS = readFileSync(new URL('../../../docs/engines.md', import.meta.url), 'utf8')
@@ -39,17 +34,10 @@ test.each(COMMANDS)('$server: $word', async ({ kind, word, server }) => {
   const workflow = join(temporaryFolder(), 'workflow.json')
   writeFileSync(workflow, JSON.stringify(IMAGE_WORKFLOW))
   const clock = createManualClock()
-  const network = createNetwork({ env: {}, clock })
   const engines = { [kind]: word.replace(/http:\/\/[\d.:]+/, url).replace('workflow.json', workflow) }
-  const set = await openModelSet({ engines, env: {} })
-  const preview = () => ({ render: () => Promise.reject(new Error('no preview in this test')) })
-  const engine = set.createEngine({ env: {}, clock, fetch: network.fetch, urls: [], preview })
-  whenOver(async () => {
-    await engine.close?.()
-    await network.close()
-  })
+  const { models, engine } = await openModels({ engines }, { clock })
   const model = `rushes/preview-${kind}`
-  const document = set.models.find((each) => each.document.name === model)?.document
+  const document = models.find((each) => each.document.name === model)?.document
   const input = { ...(document && defaultsOf(document.input)), prompt: 'a fox' }
   const files = await clock.runUntil(engine.render(jobOf({ kind, input, run: { id: 'run_1', model } })))
   expect(files.map(({ contentType }) => contentType.split('/')[0])).toEqual([kind])

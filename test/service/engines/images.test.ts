@@ -4,14 +4,15 @@ import { resultOf, testEngine } from '../../contract/engine.js'
 import {
   type EngineDocument,
   jobOf,
+  type ModelServer,
   openEngine,
   readEngineOf,
+  type ServerAnswer,
   savedFile,
-} from '../../support/model-servers/engine.js'
-import type { ModelServer, ServerAnswer } from '../../support/model-servers/http.js'
+  until,
+} from '../../support/index.js'
 import { createImagesServer, type ImagesDialect } from '../../support/model-servers/images.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
-import { until } from '../../support/until.js'
 
 testEngine({
   name: 'images',
@@ -45,15 +46,15 @@ async function open(dialect: ImagesDialect, { engine, input }: Partial<EngineDoc
     await opened.clock.runUntil(opened.render({ ...job, input: { ...job.input, ...input } }))
     return resultOf(job.folder)
   }
-  return { server, ...opened, render }
+  /** The next drawing is answered so. */
+  const answers = (body: object | string) => server.fault(GENERATIONS, { body })
+  return { server, ...opened, render, answers }
 }
 
 const referenceOf = (subject: string): string => savedFile(pngOf(8, 8, subject))
 
 const drawings = ({ requests }: ModelServer) => requests.filter(({ method }) => method === 'POST')
 
-/** A picture instead of the server's answer. */
-const answering = (body: object | string): ServerAnswer => ({ body })
 const PICTURE = pngOf(64, 64, 'any').toString('base64')
 const GENERATIONS = 'POST /v1/images/generations'
 
@@ -201,15 +202,15 @@ describe('the answer', () => {
     ['base64 with a prefix', () => ({ b64_json: `data:image/png;base64,${PICTURE}` })],
     ['a link, with base64 null', () => ({ b64_json: null, url: '/v1/images/i1/content' })],
   ])('may be %s', async (_, entry) => {
-    const { render, server } = await open('sglang')
-    server.fault(GENERATIONS, answering({ data: [entry(server.url)] }))
+    const { render, server, answers } = await open('sglang')
+    answers({ data: [entry(server.url)] })
     expect(sizeOfPng(await render())).toBe('64x64')
   })
 
   test('may have more pictures than asked for: the first counts', async () => {
-    const { render, server } = await open('sglang')
+    const { render, answers } = await open('sglang')
     const data = [{ b64_json: PICTURE }, { b64_json: pngOf(8, 8, 'more').toString('base64') }]
-    server.fault(GENERATIONS, answering({ data }))
+    answers({ data })
     expect(sizeOfPng(await render())).toBe('64x64')
   })
 
@@ -220,30 +221,30 @@ describe('the answer', () => {
     [{ data: [{ b64_json: Buffer.from('<html>no</html>').toString('base64') }] }, 'sent text/html'],
     ['{"data":[{"b64_json":"', 'an incomplete response, or one that is not JSON'],
   ])('fails the run: %j', async (body, expected) => {
-    const { render, server } = await open('sglang')
-    server.fault(GENERATIONS, answering(body))
+    const { render, answers } = await open('sglang')
+    answers(body)
     await expect(render()).rejects.toThrow(expected)
   })
 
   test('a link to another host is not followed into a private network, and gets no key', async () => {
-    const { render, server } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const { render, answers } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
     const other = await createImagesServer('sglang')
     const port = new URL(other.url).port
     for (const url of [`http://localhost:${port}/x`, 'http://10.0.0.1/x', 'file:///etc/passwd']) {
-      server.fault(GENERATIONS, answering({ data: [{ url }] }))
+      answers({ data: [{ url }] })
       await expect(render()).rejects.toThrow('not public')
     }
     expect(other.requests).toEqual([])
     // The same host on another port may be its file server.
-    server.fault(GENERATIONS, answering({ data: [{ url: `${other.url}/v1/images/i1/content` }] }))
+    answers({ data: [{ url: `${other.url}/v1/images/i1/content` }] })
     await render()
     expect(other.requests.map(({ headers }) => headers.authorization)).toEqual([undefined])
   })
 
   test('a download follows redirects, and sends the key only to its own server', async () => {
-    const { render, server } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const { render, server, answers } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
     const other = await createImagesServer('sglang')
-    server.fault(GENERATIONS, answering({ data: [{ url: '/files/1' }] }))
+    answers({ data: [{ url: '/files/1' }] })
     server.fault('GET /files/1', { status: 302, headers: { location: '/files/2' } })
     server.fault('GET /files/2', { status: 302, headers: { location: `${other.url}/v1/images/i1/content` } })
     await render()
@@ -255,15 +256,15 @@ describe('the answer', () => {
   })
 
   test('a file over the limit fails the run before it is read', async () => {
-    const { render, server } = await open('sglang')
-    server.fault(GENERATIONS, answering({ data: [{ url: '/large' }] }))
+    const { render, server, answers } = await open('sglang')
+    answers({ data: [{ url: '/large' }] })
     server.fault('GET /large', { headers: { 'content-length': `${600 * 2 ** 20}` }, body: 'x' })
     await expect(render()).rejects.toThrow("The model's server sent a result of more than 512 MiB.")
   })
 
   test('a download is repeated when a proxy or the connection fails, or the server is silent', async () => {
-    const { engine, clock, server } = await open('sglang')
-    server.fault(GENERATIONS, answering({ data: [{ url: '/v1/images/i1/content' }] }))
+    const { engine, clock, server, answers } = await open('sglang')
+    answers({ data: [{ url: '/v1/images/i1/content' }] })
     server.fault('GET /v1/images', { status: 502 })
     server.fault('GET /v1/images', 'reset')
     server.fault('GET /v1/images', 'hang')

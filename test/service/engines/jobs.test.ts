@@ -14,21 +14,30 @@ import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { createJobEngine } from '../../../src/service/engines/upstream/jobs.js'
 import { createOnceEngine } from '../../../src/service/engines/upstream/outcome.js'
 import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js'
-import { whenOver } from '../../support/after-file.js'
-import { createManualClock } from '../../support/clock.js'
-import { jobOf } from '../../support/model-servers/engine.js'
-import { createGate, type ServerFault } from '../../support/model-servers/http.js'
+import {
+  createGate,
+  createManualClock,
+  jobOf,
+  type ServerAnswer,
+  type ServerFault,
+  temporaryFolder,
+  until,
+  whenOver,
+} from '../../support/index.js'
 import {
   createProvider,
   createProviderServer,
+  type Provider,
   type ProviderOptions,
 } from '../../support/model-servers/provider.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-import { until } from '../../support/until.js'
 
 interface OpenOptions extends ProviderOptions {
   readonly hasCost?: boolean
 }
+
+const DETACHED = new JobDetached('the service stops')
+const TOO_LONG = new Error('The engine took longer than 5 minutes.')
+const INTENT = { id: 'i', sentAtMs: 1, endpoint: 'model' }
 
 async function open({ hasCost = true, ...options }: OpenOptions = {}) {
   const server = await createProvider(options)
@@ -53,6 +62,7 @@ async function open({ hasCost = true, ...options }: OpenOptions = {}) {
     rendering.catch(() => {})
     return rendering
   }
+  const run = async (more?: Partial<RenderJob>) => await clock.runUntil(render(more))
   /** Renders until the job was polled twice. */
   const polled = async (more: Partial<RenderJob> = {}) => {
     const stop = new AbortController()
@@ -60,19 +70,28 @@ async function open({ hasCost = true, ...options }: OpenOptions = {}) {
     await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
     return { stop, rendering }
   }
+  /** Renders until this request has arrived, which is answered when the test says so. */
+  const arrived = async (request: string, answer?: ServerAnswer) => {
+    const gate = createGate()
+    server.fault(request, { after: gate.after, ...(answer && { answer }) })
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await clock.runUntil(until(request, () => server.count(request) > 0))
+    return { stop, rendering, answer: gate.open }
+  }
   const cancel = (job = stored.at(-1)) => engine.cancel({ id: 'run_7', model: 'm', stored: job })
   const creates = () => server.count('POST')
-  return { server, clock, upstream, engine, stored, render, polled, cancel, creates }
+  return { server, clock, upstream, engine, stored, render, run, polled, arrived, cancel, creates }
 }
 
 test('the intent is stored before the create, and the job before its first poll', async () => {
-  const { server, clock, stored, render } = await open()
+  const { server, run, clock, stored } = await open()
   const counts: [creates: number, polls: number][] = []
   const save = async (job: StoredJob) => {
     counts.push([server.count('POST'), server.count('GET')])
     stored.push(job)
   }
-  expect(await clock.runUntil(render({ save }))).toHaveLength(1)
+  expect(await run({ save })).toHaveLength(1)
   expect(counts).toEqual([
     [0, 0],
     [1, 0],
@@ -90,22 +109,62 @@ test('the intent is stored before the create, and the job before its first poll'
   })
 })
 
-describe('a create without a clear answer', () => {
-  test.each<[name: string, fault: ServerFault]>([
-    ['502', { status: 502, body: '<html>' }],
-    ['503', { status: 503, body: { error: 'no healthy upstream' } }],
-    ['404 of a proxy', { status: 404, body: '404 page not found' }],
-    ['200 with a page', { status: 200, body: '<html>' }],
-    ['200 without an id', { status: 200, body: {} }],
-    ['a broken connection', 'reset'],
-    ['a lost answer', 'lose'],
-    ['an answer that breaks off', { bytes: 3, ending: 'reset' }],
-  ])('is never sent again: %s', async (_, fault) => {
-    const { server, clock, render, creates } = await open()
-    server.fault('POST', fault)
-    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect(creates()).toBe(1)
-  })
+const UNKNOWN = 'an unknown outcome'
+const RESULT = 'its result'
+const NO_KEY = { detail: 'No user found' }
+const NOT_FOUND = { status: 404, body: { status: 'NOT_FOUND' } }
+const DOWN = { status: 500, body: 'down' }
+
+test.each<[what: string, end: string, request: string, fault: ServerFault, times?: number]>([
+  ['a create that is answered 502', UNKNOWN, 'POST', { status: 502, body: '<html>' }],
+  ['a create that is answered 503', UNKNOWN, 'POST', { status: 503, body: { error: 'no upstream' } }],
+  ['a create that a proxy answers 404', UNKNOWN, 'POST', { status: 404, body: '404 page not found' }],
+  ['a create that is answered by a page', UNKNOWN, 'POST', { body: '<html>' }],
+  ['a create that is answered without an id', UNKNOWN, 'POST', { body: {} }],
+  ['a create whose connection breaks', UNKNOWN, 'POST', 'reset'],
+  ['a create whose answer is lost', UNKNOWN, 'POST', 'lose'],
+  ['a create whose answer breaks off', UNKNOWN, 'POST', { bytes: 3, ending: 'reset' }],
+  ['404 pages of a proxy', RESULT, 'GET /requests/', { status: 404, body: '<html>404</html>' }, 40],
+  ['empty 404 answers', RESULT, 'GET /requests/', { status: 404 }, 40],
+  ['three denials of the server in a row', RESULT, 'GET /requests/', NOT_FOUND, 3],
+  ['502 pages', RESULT, 'GET /requests/', { status: 502, body: '<html>' }, 40],
+  ['200 pages of many values', RESULT, 'GET /requests/', { body: `<html>${','.repeat(20_000)}` }, 40],
+  ['states that nobody knows', RESULT, 'GET /requests/', { body: { status: 'PAUSED_FOR_LUNCH' } }, 40],
+  ['four refusals of the key', RESULT, 'GET /requests/', { status: 401, body: NO_KEY }, 4],
+  ['four answers about the balance', RESULT, 'GET /requests/', { status: 402, body: NO_KEY }, 4],
+  ['403 pages of a firewall', RESULT, 'GET /requests/', { status: 403, body: '<html>Blocked</html>' }, 40],
+  ['an expired link, which is fresh after a poll', RESULT, 'GET /files/', { status: 403, body: 'expired' }],
+  ['a host of results that is down for a time', RESULT, 'GET /files/', DOWN, 20],
+  ['a host of results that is down for good', UNKNOWN, 'GET /files/', DOWN, 1_000],
+])('after %s, a run has %s, and its job is neither sent again nor canceled', async (_, ...row) => {
+  const [end, request, fault, times] = row
+  const { server, run, creates } = await open()
+  server.fault(request, fault, times)
+  const rendering = run()
+  if (end === RESULT) expect(await rendering).toHaveLength(1)
+  else await expect(rendering).rejects.toBeInstanceOf(OutcomeUnknown)
+  expect([creates(), server.canceled]).toEqual([1, []])
+})
+
+test.each([401, 402, 403, 404])(
+  'a job whose polls its provider answers with %i for minutes is not canceled, and its outcome is unknown',
+  async (status) => {
+    const { server, run, clock, creates } = await open()
+    server.fault('GET /requests/', { status, body: NO_KEY }, 1_000)
+    const startedAtMs = clock.monotonic()
+    const error = await run().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OutcomeUnknown)
+    expect(error).toMatchObject({ message: expect.stringContaining('job_1.') })
+    expect(clock.monotonic() - startedAtMs).toBeGreaterThan(120_000)
+    expect([creates(), server.canceled]).toEqual([1, []])
+  },
+)
+
+test('a job that costs nothing fails after four denials in a row', async () => {
+  const { server, run, creates } = await open({ hasCost: false })
+  server.fault('GET /requests/', NOT_FOUND, 4)
+  await expect(run()).rejects.toThrow('no longer knows this job')
+  expect([creates(), server.canceled, server.count('GET /requests/')]).toEqual([1, [], 4])
 })
 
 describe('a create that was certainly refused', () => {
@@ -113,352 +172,218 @@ describe('a create that was certainly refused', () => {
     ['with Retry-After', { 'retry-after': '40' }, 40_000],
     ['without Retry-After', {}, 1_000],
   ])('is sent again after a 429 %s', async (_, headers, waitMs) => {
-    const { server, clock, stored, render, creates } = await open()
+    const { server, run, clock, stored, creates } = await open()
     server.fault('POST', { status: 429, headers, body: { detail: 'throttled' } })
     const startedAt = clock.monotonic()
-    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(await run()).toHaveLength(1)
     expect([creates(), server.jobs.length]).toEqual([2, 1])
     expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(waitMs)
-    expect(stored.map((each) => Object.keys(each)[0])).toEqual([
-      'intent',
-      undefined,
-      'intent',
-      'handle',
-      'handle',
-    ])
+    const keys = stored.map((each) => Object.keys(each)[0])
+    expect(keys).toEqual(['intent', undefined, 'intent', 'handle', 'handle'])
   })
 
-  test("fails with the server's own answer", async () => {
-    const { server, clock, stored, render, creates } = await open()
+  test("fails with the server's own answer, and its intent is taken back for the refund", async () => {
+    const { server, run, stored } = await open()
     server.fault('POST', { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: 'too long' }] } })
-    await expect(clock.runUntil(render())).rejects.toThrow('answered 422: body.prompt: too long')
-    expect([creates(), server.count('GET'), server.count('PUT')]).toEqual([1, 0, 0])
-    // The intent is taken back: the run can be refunded.
-    expect(stored.at(-1)).toEqual({})
+    await expect(run()).rejects.toThrow('answered 422: body.prompt: too long')
+    expect([server.requests.length, stored.at(-1)]).toEqual([1, {}])
   })
 })
 
 describe('another worker', () => {
   test('follows a stored job, and starts none', async () => {
-    const { server, clock, stored, render, creates } = await open()
-    const { after, open: answer } = createGate()
-    server.fault('GET /requests/', { after })
-    const stop = new AbortController()
-    const first = render({ signal: stop.signal })
-    await clock.runUntil(until('a poll', () => server.count('GET /requests/') > 0))
-    stop.abort(new JobDetached('the service stops'))
+    const { server, run, clock, stored, arrived, creates } = await open()
+    const { stop, rendering, answer } = await arrived('GET /requests/')
+    stop.abort(DETACHED)
     answer()
-    await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
+    await expect(clock.runUntil(rendering)).rejects.toBe(DETACHED)
     expect(server.canceled).toEqual([])
-    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(await run()).toHaveLength(1)
     expect([creates(), stored.at(-1)?.handle?.id]).toEqual([1, 'job_1'])
   })
 
-  test('fails an intent that the provider does not know', async () => {
-    const { clock, render, creates } = await open()
-    const intent = { id: 'i', sentAtMs: clock.now(), endpoint: 'model' }
-    await expect(clock.runUntil(render({ stored: { intent } }))).rejects.toBeInstanceOf(OutcomeUnknown)
+  test('sends no create whose intent is stored', async () => {
+    const { run, creates } = await open()
+    await expect(run({ stored: { intent: INTENT } })).rejects.toBeInstanceOf(OutcomeUnknown)
     expect(creates()).toBe(0)
   })
 
   test('gets the id that arrives after the stop', async () => {
-    const { server, clock, stored, render } = await open()
-    const { after, open: answer } = createGate()
-    server.fault('POST', { after })
-    const stop = new AbortController()
-    const first = render({ signal: stop.signal })
-    await until('the request arrives', () => server.count('POST') === 1)
-    stop.abort(new JobDetached('the service stops'))
+    const { server, clock, stored, arrived } = await open()
+    const { stop, rendering, answer } = await arrived('POST')
+    stop.abort(DETACHED)
     answer()
-    await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
+    await expect(clock.runUntil(rendering)).rejects.toBe(DETACHED)
     expect([stored.at(-1)?.handle?.id, server.canceled]).toEqual(['job_1', []])
   })
 })
 
 describe('a job', () => {
-  test.each<[name: string, fault: ServerFault, times: number]>([
-    ['404 pages of a proxy', { status: 404, body: '<html>404</html>' }, 40],
-    ['empty 404 answers', { status: 404 }, 40],
-    ['404 answers of the server, three in a row', { status: 404, body: { status: 'NOT_FOUND' } }, 3],
-    ['502 pages', { status: 502, body: '<html>' }, 40],
-    ['200 pages of many values', { status: 200, body: `<html>${','.repeat(20_000)}` }, 40],
-    ['states that nobody knows', { body: { status: 'PAUSED_FOR_LUNCH' } }, 40],
-  ])('survives %s', async (_, fault, times) => {
-    const { server, clock, render, creates } = await open()
-    server.fault('GET /requests/', fault, times)
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    expect([creates(), server.canceled]).toEqual([1, []])
-  })
-
-  test.each([
-    ['fails after 4', false, 4, 'no longer knows this job'],
-    ['has an unknown outcome after three minutes of', true, 100, 'result is unknown'],
-  ])('%s answers in a row that it is not known, with a cost: %s', async (_, hasCost, times, message) => {
-    const { server, clock, render, creates } = await open({ hasCost })
-    server.fault('GET /requests/', { status: 404, body: { status: 'NOT_FOUND' } }, times)
-    await expect(clock.runUntil(render())).rejects.toThrow(message)
-    expect([creates(), server.canceled]).toEqual([1, []])
-    expect(server.count('GET /requests/')).toBeGreaterThanOrEqual(4)
-  })
-
   test('reports its place among 12,000', async () => {
-    const { clock, render } = await open({ queued: 18_000 })
+    const { run } = await open({ queued: 18_000 })
     const places: number[] = []
-    await clock.runUntil(render({ onPosition: (position) => void places.push(position) }))
+    await run({ onPosition: (position) => void places.push(position) })
     expect(places).toEqual([12_000, 6_000, 0])
   })
 
-  test('fails when the provider reports it as aborted', async () => {
-    const { server, clock, render } = await open({ states: ['IN_QUEUE', 'aborted'] })
-    await expect(clock.runUntil(render())).rejects.toThrow('The job was aborted.')
+  test.each<[what: string, options: ProviderOptions, message: string]>([
+    ['that the provider reports as aborted', { states: ['IN_QUEUE', 'aborted'] }, 'The job was aborted.'],
+    ['whose failure hides behind COMPLETED', { error: 'NSFW content detected' }, 'NSFW content detected'],
+  ])('%s fails', async (_, options, message) => {
+    const { server, run } = await open(options)
+    await expect(run()).rejects.toThrow(message)
     expect(server.canceled).toEqual([])
   })
 
-  test('may hide its failure behind COMPLETED', async () => {
-    const { clock, render } = await open({ error: 'NSFW content detected' })
-    await expect(clock.runUntil(render())).rejects.toThrow('NSFW content detected')
-  })
-
-  test('whose link has expired has a fresh one after another poll', async () => {
-    const { server, clock, render } = await open()
-    server.fault('GET /files/', { status: 403, body: 'expired' })
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    expect(server.count('GET /files/job_1/2')).toBe(1)
-  })
-
-  test.each([
-    [401, 4, { detail: 'No user found' }],
-    [402, 4, { detail: 'Exhausted balance' }],
-    [403, 40, '<html>Blocked by the firewall</html>'],
-  ])('survives polls that answer %i, %i times in a row', async (status, times, body) => {
-    const { server, clock, render, creates } = await open()
-    server.fault('GET /requests/', { status, body }, times)
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    expect([creates(), server.canceled]).toEqual([1, []])
-  })
-
-  test.each([401, 402, 403])(
-    'is not canceled when its provider answers polls with %i for minutes, and its outcome is unknown',
-    async (status) => {
-      const { server, clock, render, creates } = await open()
-      server.fault('GET /requests/', { status, body: { detail: 'No user found' } }, 1_000)
-      const startedAtMs = clock.monotonic()
-      const error = await clock.runUntil(render()).catch((thrown: unknown) => thrown)
-      expect(error).toBeInstanceOf(OutcomeUnknown)
-      expect(error).toMatchObject({ message: expect.stringContaining('Its job is job_1.') })
-      expect(clock.monotonic() - startedAtMs).toBeGreaterThan(120_000)
-      expect([creates(), server.canceled]).toEqual([1, []])
-    },
-  )
-
   test('with a result that is not an image is fetched once, and leaves no file', async () => {
-    const { server, clock, stored, render } = await open()
+    const { server, run, stored } = await open()
     const folder = temporaryFolder()
     server.fault('GET /files/', { body: '<svg xmlns="http://www.w3.org/2000/svg"/>' }, 100)
-    await expect(clock.runUntil(render({ folder }))).rejects.toThrow('which is not an image')
+    await expect(run({ folder })).rejects.toThrow('which is not an image')
     expect([server.count('GET /files/'), readdirSync(folder)]).toEqual([1, []])
     expect(stored.at(-1)).toMatchObject({ handle: { id: 'job_1' }, end: 'over' })
   })
 
   test('without a usable result removes nothing behind a link in the place of its folder', async () => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     const [others, folder] = [temporaryFolder(), join(temporaryFolder(), 'link')]
     writeFileSync(join(others, '.profile'), 'of others')
     symlinkSync(others, folder)
     server.fault('GET /files/', { body: '<svg xmlns="http://www.w3.org/2000/svg"/>' }, 100)
-    await expect(clock.runUntil(render({ folder }))).rejects.toThrow('which is not an image')
+    await expect(run({ folder })).rejects.toThrow('which is not an image')
     expect(readdirSync(others)).toContain('.profile')
   })
 
   test('whose model has another server now gets no request, and its outcome is unknown', async () => {
-    const { server, clock, cancel, render } = await open()
+    const { server, run, cancel } = await open()
     for (const change of [{ type: 'fal' }, { origin: 'https://other.example.com' }]) {
       const place = { type: 'provider', origin: server.url, costs: true, ...change }
       const stored = { handle: { id: 'job_1', place } }
-      await expect(clock.runUntil(render({ stored }))).rejects.toBeInstanceOf(OutcomeUnknown)
-      expect(await cancel(stored)).toBe('not canceled')
-      const intent = { id: 'i', sentAtMs: 1, endpoint: 'model', place }
-      expect(await cancel({ intent })).toBe('not canceled')
+      await expect(run({ stored })).rejects.toBeInstanceOf(OutcomeUnknown)
+      for (const job of [stored, { intent: { ...INTENT, place } }])
+        expect(await cancel(job)).toBe('not canceled')
     }
     expect(server.requests).toEqual([])
   })
 
-  test.each([
-    ['for a time', 20, 'has its result'],
-    ['for good', 1_000, 'can be fetched later'],
-  ])('whose result cannot be fetched %s (%i answers) %s', async (_, times, end) => {
-    const { server, clock, render } = await open()
-    server.fault('GET /files/', { status: 500, body: 'down' }, times)
-    const rendering = clock.runUntil(render())
-    if (end === 'has its result') return expect(await rendering).toHaveLength(1)
-    await expect(rendering).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect(server.canceled).toEqual([])
-  })
-
   test('whose result is gone has an unknown outcome, with the words of the server', async () => {
-    const { server, clock, render, creates } = await open()
-    server.expire()
-    await expect(clock.runUntil(render())).rejects.toThrow(
-      /result is unknown.*answered 404: gone\. Its job is job_1/,
-    )
-    expect(creates()).toBe(1)
-  })
-
-  test('whose time limit passes before its result was fetched can be fetched later', async () => {
-    const { server, clock, render } = await open()
-    server.fault('GET /files/', { status: 500, body: 'down' }, 1_000)
-    const stop = new AbortController()
-    const rendering = render({ signal: stop.signal })
-    await clock.runUntil(until('a try', () => server.count('GET /files/') > 1))
-    stop.abort(new Error('The engine took longer than 5 minutes.'))
-    await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*longer than 5 minutes/)
-    expect(server.canceled).toEqual([])
+    const { server, run } = await open()
+    server.fault('GET /files/', { status: 404, body: { detail: 'gone' } }, 1_000)
+    await expect(run()).rejects.toThrow(/result is unknown.*answered 404: gone\. Its job is job_1/)
   })
 
   test('keeps no URL of another origin', async () => {
-    const { server, clock, stored, render } = await open()
-    const body = {
-      request_id: 'job_1',
-      status_url: 'http://127.0.0.1:1/x',
-      cancel_url: `${server.url}/requests/job_1/cancel`,
-    }
+    const { server, run, stored } = await open()
+    const cancel_url = `${server.url}/requests/job_1/cancel`
     server.jobs.push({ id: 'job_1', input: {}, status: 'IN_QUEUE', polls: 0, position: 0 })
-    server.fault('POST', { body })
-    expect(await clock.runUntil(render())).toHaveLength(1)
+    server.fault('POST', { body: { request_id: 'job_1', status_url: 'http://127.0.0.1:1/x', cancel_url } })
+    expect(await run()).toHaveLength(1)
     expect(Object.keys(stored.at(-1)?.handle?.urls ?? {})).toEqual(['cancel'])
   })
 })
 
-/** A run whose time limit passes while its job is rendered. */
-async function openAtLimit() {
-  const opened = await open({ polls: 50 })
-  const { clock, polled } = opened
-  const { stop, rendering } = await polled()
-  const pass = () => stop.abort(new Error('The engine took longer than 5 minutes.'))
-  const isUnknown = () =>
-    expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
-  return { ...opened, rendering, pass, isUnknown }
-}
+describe('a run that takes too long', () => {
+  const LATER = /result is unknown.*longer than 5 minutes\. Its job is job_1/
+  const succeed = ({ jobs }: Provider) => {
+    for (const job of jobs) job.polls = 50
+  }
+  test.each<[what: string, before: (server: Provider) => unknown, end: RegExp | string, canceled: string[]]>([
+    [
+      'is refunded if the provider knows the charge of its canceled job',
+      (server) => {
+        server.charge = 'not charged'
+      },
+      /^The engine took longer than 5 minutes\.$/,
+      ['job_1'],
+    ],
+    ['has an unknown outcome if the provider has only accepted the cancel', () => {}, LATER, ['job_1']],
+    ['has one if its job cannot be canceled', (server) => server.fault('PUT', 'reset', 10), LATER, []],
+    ['has the result of a job that has just succeeded', succeed, RESULT, []],
+    [
+      'can be fetched later if that result does not arrive',
+      (server) => {
+        succeed(server)
+        server.fault('GET /files/', DOWN, 100)
+      },
+      LATER,
+      [],
+    ],
+  ])('%s', async (_, before, end, canceled) => {
+    const { server, clock, stored, polled } = await open({ polls: 50 })
+    const { stop, rendering } = await polled()
+    before(server)
+    stop.abort(TOO_LONG)
+    if (end === RESULT) expect(await clock.runUntil(rendering)).toHaveLength(1)
+    else await expect(clock.runUntil(rendering)).rejects.toThrow(end)
+    expect(server.canceled).toEqual(canceled)
+    expect(stored.at(-1)?.end === 'over').toBe(server.charge === 'not charged')
+  })
 
-test('a run that takes too long cancels its job by its own id, and is refunded if the provider knows the charge', async () => {
-  const { server, clock, stored, rendering, pass } = await openAtLimit()
-  server.charge = 'not charged'
-  pass()
-  const error = await clock.runUntil(rendering).catch((thrown: unknown) => thrown)
-  expect(error).not.toBeInstanceOf(OutcomeUnknown)
-  expect(error).toMatchObject({ message: 'The engine took longer than 5 minutes.' })
-  expect([server.canceled, stored.at(-1)?.end]).toEqual([['job_1'], 'over'])
-})
+  test('can be fetched later if its time ends before its result was fetched', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /files/', DOWN, 1_000)
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await clock.runUntil(until('a try', () => server.count('GET /files/') > 1))
+    stop.abort(TOO_LONG)
+    await expect(clock.runUntil(rendering)).rejects.toThrow(LATER)
+    expect(server.canceled).toEqual([])
+  })
 
-test('a run that takes too long has an unknown outcome if its provider only has accepted the cancel', async () => {
-  const { server, stored, pass, isUnknown } = await openAtLimit()
-  pass()
-  await isUnknown()
-  expect([server.canceled, stored.at(-1)?.end]).toEqual([['job_1'], undefined])
-})
-
-test('a run that takes too long, and whose job cannot be canceled, can be fetched later', async () => {
-  const { server, pass, isUnknown } = await openAtLimit()
-  server.fault('PUT', 'reset', 10)
-  pass()
-  await isUnknown()
-  expect(server.canceled).toEqual([])
-})
-
-test('a run that takes too long has the result of a job that has just succeeded', async () => {
-  const { server, clock, rendering, pass } = await openAtLimit()
-  for (const job of server.jobs) job.polls = 50
-  pass()
-  expect(await clock.runUntil(rendering)).toHaveLength(1)
-  expect(server.canceled).toEqual([])
-})
-
-test('a job that succeeds at the time limit, and whose result does not arrive, can be fetched later', async () => {
-  const { server, pass, isUnknown } = await openAtLimit()
-  for (const job of server.jobs) job.polls = 50
-  server.fault('GET /files/', { status: 500, body: 'down' }, 100)
-  pass()
-  await isUnknown()
-  expect(server.canceled).toEqual([])
+  test('is left to the worker that has taken it over', async () => {
+    const { server, clock, polled } = await open({ polls: 50 })
+    let isLost = false
+    const save = async () => {
+      if (isLost) throw new JobDetached('Another worker has taken the run over.')
+    }
+    const { stop, rendering } = await polled({ save })
+    isLost = true
+    stop.abort(TOO_LONG)
+    await expect(clock.runUntil(rendering)).rejects.toBe(TOO_LONG)
+    expect(server.canceled).toEqual([])
+  })
 })
 
 test('a worker that was suspended before the create, and lost the run meanwhile, sends nothing', async () => {
-  const { clock, creates, render, stored } = await open()
+  const { run, clock, creates, stored } = await open()
   const save = async (job: StoredJob) => {
     if (stored.length > 0) throw new JobDetached('Another worker has taken the run over.')
     stored.push(job)
     await clock.advance(60_000)
   }
-  await expect(clock.runUntil(render({ save }))).rejects.toThrow(JobDetached)
+  await expect(run({ save })).rejects.toThrow(JobDetached)
   expect(creates()).toBe(0)
 })
 
-test('a worker that has lost the run leaves its job to the other one, also when its time limit passes', async () => {
-  const { server, clock, polled } = await open({ polls: 50 })
-  let isLost = false
-  const save = async () => {
-    if (isLost) throw new JobDetached('Another worker has taken the run over.')
-  }
-  const { stop, rendering } = await polled({ save })
-  isLost = true
-  stop.abort(new Error('The engine took longer than 5 minutes.'))
-  await expect(clock.runUntil(rendering)).rejects.toThrow('longer than 5 minutes')
-  expect(server.canceled).toEqual([])
-})
-
 describe('a canceled run', () => {
-  async function canceled(reason: Error, options: OpenOptions = {}) {
-    const opened = await open({ polls: 50, ...options })
-    const { clock, polled, cancel } = opened
-    const { stop, rendering } = await polled()
-    stop.abort(reason)
-    await expect(clock.runUntil(rendering)).rejects.toBe(reason)
-    return { ...opened, charge: await cancel() }
-  }
+  const CANCELED = new RunCanceled()
 
-  test('cancels its job by its own id, once', async () => {
-    const { server, charge } = await canceled(new RunCanceled())
-    expect([server.canceled, charge]).toEqual([['job_1'], 'unknown'])
+  test.each([
+    ['cancels its job by its own id, once', true, 'unknown'],
+    ['was not charged by a server that costs nothing', false, 'not charged'],
+  ])('%s', async (_, hasCost, charge) => {
+    const { server, clock, polled, cancel } = await open({ polls: 50, hasCost })
+    const { stop, rendering } = await polled()
+    stop.abort(CANCELED)
+    await expect(clock.runUntil(rendering)).rejects.toBe(CANCELED)
+    expect([await cancel(), server.canceled]).toEqual([charge, ['job_1']])
   })
 
   test('keeps its job once the result is there', async () => {
-    const { server, clock, cancel, render } = await open()
-    server.fault('GET /files/', 'hang')
-    const stop = new AbortController()
-    const rendering = render({ signal: stop.signal })
-    await clock.runUntil(until('the download', () => server.count('GET /files/') === 1))
-    stop.abort(new RunCanceled())
-    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    const { server, clock, cancel, arrived } = await open()
+    const { stop, rendering } = await arrived('GET /files/')
+    stop.abort(CANCELED)
+    await expect(clock.runUntil(rendering)).rejects.toBe(CANCELED)
     expect([await cancel(), server.canceled]).toEqual(['succeeded', []])
   })
 
   test('is not canceled while the id of its job has not arrived', async () => {
-    const { server, clock, cancel, render } = await open()
-    server.fault('POST', 'hang')
-    const stop = new AbortController()
-    const rendering = render({ signal: stop.signal })
-    await until('the request arrives', () => server.count('POST') === 1)
-    stop.abort(new RunCanceled())
+    const { server, clock, cancel, arrived } = await open()
+    const { stop, rendering } = await arrived('POST')
+    stop.abort(CANCELED)
     await clock.advance(2_500)
-    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    expect(await cancel()).toBe('not canceled')
-  })
-
-  test('whose answer was lost cancels nothing', async () => {
-    const { server, clock, cancel } = await open()
-    const intent = { id: 'i', sentAtMs: clock.now(), endpoint: 'model' }
-    expect(await clock.runUntil(cancel({ intent }))).toBe('not canceled')
-    expect(server.canceled).toEqual([])
-  })
-
-  test('was not charged by a server that costs nothing', async () => {
-    expect((await canceled(new RunCanceled(), { hasCost: false })).charge).toBe('not charged')
-  })
-
-  test('cancels its stored job after the worker has died', async () => {
-    const { server, polled, cancel } = await open({ polls: 50 })
-    await polled()
-    expect([await cancel(), server.canceled]).toEqual(['unknown', ['job_1']])
+    await expect(clock.runUntil(rendering)).rejects.toBe(CANCELED)
+    expect([await cancel(), server.canceled]).toEqual(['not canceled', []])
   })
 
   test('was not charged when nothing was sent for it', async () => {
@@ -467,16 +392,12 @@ describe('a canceled run', () => {
   })
 
   test('was not charged when its server refuses it after the cancel', async () => {
-    const { server, clock, cancel, render } = await open()
-    const { after, open: answer } = createGate()
-    server.fault('POST', { after, answer: { status: 422, body: { detail: 'no' } } })
-    const stop = new AbortController()
-    const rendering = render({ signal: stop.signal })
-    await until('the request arrives', () => server.count('POST') === 1)
-    stop.abort(new RunCanceled())
+    const { clock, cancel, arrived } = await open()
+    const { stop, rendering, answer } = await arrived('POST', { status: 422, body: { detail: 'no' } })
+    stop.abort(CANCELED)
     expect(await cancel()).toBe('not canceled')
     answer()
-    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    await expect(clock.runUntil(rendering)).rejects.toBe(CANCELED)
     expect(await cancel()).toBe('not charged')
   })
 
@@ -493,7 +414,7 @@ describe('a canceled run', () => {
 
 describe('an engine that renders within one request', () => {
   async function openOnce() {
-    const { clock, stored, upstream, ...rest } = await open()
+    const { clock, stored, upstream, server, creates } = await open()
     const engine = createOnceEngine(upstream, {
       endpoint: 'model',
       clock,
@@ -504,54 +425,42 @@ describe('an engine that renders within one request', () => {
       },
     })
     const save = async (job: StoredJob) => void stored.push(job)
-    const render = (more: Partial<RenderJob> = {}) => engine.render(jobOf({ save, ...more }))
-    return { ...rest, clock, stored, render, engine }
+    const render = (more: Partial<RenderJob> = {}) => clock.runUntil(engine.render(jobOf({ save, ...more })))
+    return { clock, stored, server, creates, render }
   }
 
-  test.each<[name: string, fault: ServerFault]>([
-    ['a lost answer', 'lose'],
-    ['503 of a proxy', { status: 503, body: { error: 'no healthy upstream' } }],
-    ['502', { status: 502 }],
-  ])('is not sent again after %s, and its outcome is unknown', async (_, fault) => {
+  test.each<[name: string, fault: ServerFault, file?: ServerFault]>([
+    ['its answer is lost', 'lose'],
+    ['a proxy answers 503', { status: 503, body: { error: 'no healthy upstream' } }],
+    ['it is answered 502', { status: 502 }],
+    ['the file of its paid answer is refused', { body: { link: '/files/1' } }, NOT_FOUND],
+    ['that file is hidden by a proxy', { body: { link: '/files/1' } }, { status: 502, body: '<html>' }],
+    ['that file breaks off', { body: { link: '/files/1' } }, 'reset'],
+  ])('has an unknown outcome, and is not sent again, when %s', async (_, fault, file) => {
     const { server, clock, stored, render, creates } = await openOnce()
+    const startedAtMs = clock.now()
     server.fault('POST', fault)
-    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), stored]).toEqual([
-      1,
-      [{ intent: { id: expect.any(String), sentAtMs: clock.now(), endpoint: 'model' } }],
-    ])
-    await expect(clock.runUntil(render({ stored: stored[0] }))).rejects.toThrow(
-      'The service stopped before it ended.',
-    )
+    if (file !== undefined) server.fault('GET', file, 100)
+    await expect(render()).rejects.toBeInstanceOf(OutcomeUnknown)
+    const intent = { id: expect.any(String), sentAtMs: startedAtMs, endpoint: 'model' }
+    expect([creates(), stored]).toEqual([1, [{ intent }]])
+    await expect(render({ stored: stored[0] })).rejects.toThrow('The service stopped before it ended.')
     expect(creates()).toBe(1)
   })
 
-  test.each<[name: string, fault: ServerFault]>([
-    ['is refused', { status: 404, body: { detail: 'gone' } }],
-    ['is hidden by a proxy', { status: 502, body: '<html>' }],
-    ['breaks off', 'reset'],
-  ])('has an unknown outcome when the file of its paid answer %s', async (_, fault) => {
-    const { server, clock, stored, render, creates } = await openOnce()
-    server.fault('POST', { body: { link: '/files/1' } })
-    server.fault('GET', fault, 100)
-    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), stored]).toEqual([1, [{ intent: expect.anything() }]])
-  })
-
   test('sends nothing for a job that an operator names', async () => {
-    const { clock, render, creates } = await openOnce()
-    const stored = { handle: { id: 'job_1' } }
-    await expect(clock.runUntil(render({ stored }))).rejects.toBeInstanceOf(OutcomeUnknown)
+    const { render, creates } = await openOnce()
+    await expect(render({ stored: { handle: { id: 'job_1' } } })).rejects.toBeInstanceOf(OutcomeUnknown)
     expect(creates()).toBe(0)
   })
 
   test('fails with a refusal of the server, and waits for one that is busy', async () => {
-    const { server, clock, stored, render, creates } = await openOnce()
+    const { server, stored, render, creates } = await openOnce()
     server.fault('POST', { status: 429 })
-    await clock.runUntil(render())
+    await render()
     expect([creates(), stored.map((each) => Object.keys(each).length)]).toEqual([2, [1, 0, 1]])
     server.fault('POST', { status: 400, body: { error: 'bad prompt' } })
-    await expect(clock.runUntil(render())).rejects.toThrow('answered 400: bad prompt')
+    await expect(render()).rejects.toThrow('answered 400: bad prompt')
     expect(stored.at(-1)).toEqual({})
   })
 })

@@ -16,10 +16,8 @@ import {
 import { crashLimitFor } from '../../../src/service/worker/attempt.js'
 import { createErrorLog, type Log } from '../../../src/service/worker/log.js'
 import { built } from '../../support/built.js'
-import { createManualClock } from '../../support/clock.js'
-import { createGate } from '../../support/model-servers/http.js'
+import { createGate, createManualClock, temporaryFolder } from '../../support/index.js'
 import { processExists } from '../../support/process-exists.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 
 let script: string
 beforeAll(async () => {

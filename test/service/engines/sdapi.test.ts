@@ -1,7 +1,7 @@
 /** The engine `sdapi` against servers that speak AUTOMATIC1111's interface. */
 import { expect, test } from 'vitest'
 import { resultOf, testEngine } from '../../contract/engine.js'
-import { jobOf, openEngine } from '../../support/model-servers/engine.js'
+import { jobOf, openEngine } from '../../support/index.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
 import { sizeOfPng } from '../../support/model-servers/pictures.js'
 
@@ -65,18 +65,18 @@ test.each([
 
 test('an empty picture with status 200 fails the run', async () => {
   const server = await createImagesServer('kobold')
-  const { clock, render } = openEngine({ engine: { type: 'sdapi', url: server.url } })
-  await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered without a result.")
+  const { run } = openEngine({ engine: { type: 'sdapi', url: server.url } })
+  await expect(run()).rejects.toThrow("The model's server answered without a result.")
 })
 
 test('a text at which stable-diffusion.cpp would end fails its run alone', async () => {
   const server = await createImagesServer('sdcpp')
-  const { clock, render } = openEngine({
+  const { render, run } = openEngine({
     engine: { type: 'sdapi', url: server.url, send: { negative: 'negative_prompt' } },
     input: { negative: { type: 'string' } },
   })
   await expect(render({ input: { prompt: 'a fox', negative: 'x'.repeat(40_000) } })).rejects.toThrow(
     "The texts of this run have 40005 bytes together; the model's server takes at most 8000. Shorten the prompt.",
   )
-  expect(await clock.runUntil(render())).toHaveLength(1)
+  expect(await run()).toHaveLength(1)
 })

@@ -1,28 +1,33 @@
 /** The engine `sdcpp` against the own interface of stable-diffusion.cpp's server, as read in its source. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { type RenderJob, RunCanceled } from '../../../src/service/engines/engine.js'
-import { resultOf } from '../../contract/engine.js'
+import { RunCanceled } from '../../../src/service/engines/engine.js'
+import { resultOf, testEngine } from '../../contract/engine.js'
 import {
   type EngineDocument,
-  jobOf,
   openEngine,
   readEngineOf,
   savedFile,
-} from '../../support/model-servers/engine.js'
+  temporaryFolder,
+  until,
+} from '../../support/index.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
 import { createSdcppServer, type SdcppOptions } from '../../support/model-servers/sdcpp.js'
-import { until } from '../../support/until.js'
 
-async function open(document: Partial<EngineDocument> = {}, options: SdcppOptions = {}) {
+testEngine({
+  name: 'sdcpp',
+  createServer: () => createSdcppServer(),
+  document: (url) => ({ engine: { type: 'sdcpp', url } }),
+  creates: 'POST /sdcpp/v1/img_gen',
+  results: 'GET /sdcpp/v1/jobs/',
+  createsWithReferences: 'POST /sdcpp/v1/img_gen',
+  keepsRequestMs: 2_500,
+  hasKey: true,
+})
+
+async function open(engine: EngineDocument['engine'] = {}, options: SdcppOptions = {}) {
   const server = await createSdcppServer(options)
-  const settings = { type: 'sdcpp', url: server.url, ...document.engine }
-  const { render: renderJob, ...opened } = openEngine({ ...document, engine: settings })
-  const render = (more: Partial<RenderJob> = {}) => {
-    const job = jobOf(more)
-    return { job, rendering: renderJob(job) }
-  }
-  return { server, render, ...opened }
+  return { server, ...openEngine({ engine: { type: 'sdcpp', url: server.url, ...engine } }) }
 }
 
 const picture = (name: string): string => savedFile(pngOf(8, 8, name))
@@ -31,9 +36,12 @@ const base64Of = (path: string): string => readFileSync(path).toString('base64')
 test('sends typed parameters, and fetches the picture of the job', async () => {
   const { server, clock, render } = await open()
   const own = { seed: 7, steps: 8, guidance: 3.5, negative_prompt: 'text' }
-  const { job, rendering } = render({ input: { prompt: 'a fox', aspect_ratio: '16:9', ...own } })
-  expect(await clock.runUntil(rendering)).toEqual([{ name: 'image.png', contentType: 'image/png' }])
-  expect(sizeOfPng(resultOf(job.folder))).toBe('1344x768')
+  const folder = temporaryFolder()
+  const files = await clock.runUntil(
+    render({ folder, input: { prompt: 'a fox', aspect_ratio: '16:9', ...own } }),
+  )
+  expect(files).toEqual([{ name: 'image.png', contentType: 'image/png' }])
+  expect(sizeOfPng(resultOf(folder))).toBe('1344x768')
   expect(server.jobs.map(({ fields }) => fields)).toEqual([
     {
       ...{ prompt: 'a fox', width: 1344, height: 768, output_format: 'png', batch_count: 1 },
@@ -47,35 +55,29 @@ test.each<[references: string | undefined, fields: readonly string[]]>([
   [undefined, ['init_image', 'ref_images']],
   ['ref_images', ['ref_images']],
   ['init_image', ['init_image']],
-])(
-  'sends references by the setting %s in %j, so that no model ignores them by default',
-  async (field, fields) => {
-    const { server, clock, render } = await open({ engine: { ...(field && { references: field }) } })
-    const one = picture('one')
-    await clock.runUntil(render({ references: [one] }).rendering)
-    const sent = Object.entries(server.jobs[0]?.fields ?? {}).filter(([name]) => /image/.test(name))
-    const values = { init_image: base64Of(one), ref_images: [base64Of(one)] }
-    expect(sent).toEqual(Object.entries(values).filter(([name]) => fields.includes(name)))
-  },
-)
+])('sends a reference by the setting %s in %j, so that no model ignores it', async (references, fields) => {
+  const { server, run } = await open({ ...(references && { references }) })
+  const one = picture('one')
+  await run({ references: [one] })
+  const sent = Object.entries(server.jobs[0]?.fields ?? {}).filter(([name]) => /image/.test(name))
+  const values = { init_image: base64Of(one), ref_images: [base64Of(one)] }
+  expect(sent).toEqual(Object.entries(values).filter(([name]) => fields.includes(name)))
+})
 
 test('sends several references as the list of an edit, and refuses them for an image to start from', async () => {
-  const [one, other] = [picture('one'), picture('other')]
+  const references = [picture('one'), picture('other')]
   const edit = await open()
-  await edit.clock.runUntil(edit.render({ references: [one, other] }).rendering)
-  expect(edit.server.jobs[0]?.fields.ref_images).toEqual([one, other].map(base64Of))
-  const start = await open({ engine: { references: 'init_image' } })
-  await start.clock.runUntil(start.render({ references: [one] }).rendering)
-  expect(start.server.jobs[0]?.fields).toMatchObject({ init_image: base64Of(one) })
-  const { rendering } = start.render({ references: [one, other] })
-  await expect(rendering).rejects.toThrow('takes at most 1 reference image; the run has 2.')
+  await edit.clock.runUntil(edit.render({ references }))
+  expect(edit.server.jobs[0]?.fields.ref_images).toEqual(references.map(base64Of))
+  const { render } = await open({ references: 'init_image' })
+  await expect(render({ references })).rejects.toThrow('takes at most 1 reference image; the run has 2.')
 })
 
 test('a canceled run that waits is taken out of the queue, and one that is drawn ends by itself', async () => {
   const { server, clock, engine, render } = await open({}, { isQuick: false })
   for (const status of ['queued', 'generating'] as const) {
     const controller = new AbortController()
-    const { rendering } = render({ run: { id: status, model: 'm' }, signal: controller.signal })
+    const rendering = render({ run: { id: status, model: 'm' }, signal: controller.signal })
     await clock.runUntil(until('the job is polled', () => (server.jobs.at(-1)?.looks ?? 0) > 0))
     const [job] = server.jobs.slice(-1)
     if (job !== undefined) job.status = status
@@ -91,7 +93,7 @@ test('waits while the queue is full, and shows the place in it', async () => {
   const { server, clock, render } = await open({}, { isQuick: false })
   server.fault('POST /sdcpp', { status: 429, body: { error: 'job queue is full' } }, 2)
   const positions: number[] = []
-  const { rendering } = render({ onPosition: (position) => void positions.push(position) })
+  const rendering = render({ onPosition: (position) => void positions.push(position) })
   await clock.runUntil(until('the place is shown', () => positions.length > 0))
   for (const job of server.jobs) job.status = 'generating'
   await clock.runUntil(rendering)
@@ -100,25 +102,15 @@ test('waits while the queue is full, and shows the place in it', async () => {
 })
 
 test('fails with the words of the server', async () => {
-  const { server, clock, render } = await open()
+  const { server, run } = await open()
   server.failWith('CUDA out of memory')
-  await expect(clock.runUntil(render().rendering)).rejects.toThrow('CUDA out of memory')
-})
-
-test('a result that breaks off is fetched again', async () => {
-  const { server, clock, render } = await open({}, { isQuick: false })
-  const { job, rendering } = render()
-  await until('the job exists', () => server.jobs.length === 1)
-  for (const each of server.jobs) each.status = 'completed'
-  server.fault('GET /sdcpp/v1/jobs', { bytes: 60, ending: 'reset' }, 2)
-  await clock.runUntil(rendering)
-  expect(readdirSync(job.folder).filter((name) => !name.startsWith('.'))).toEqual(['image.png'])
+  await expect(run()).rejects.toThrow('CUDA out of memory')
 })
 
 test('refuses texts that end the server, before anything is sent', async () => {
   const { server, render } = await open()
   const input = { prompt: 'a fox', negative_prompt: 'x'.repeat(9_000) }
-  await expect(render({ input }).rendering).rejects.toThrow('takes at most 8000')
+  await expect(render({ input })).rejects.toThrow('takes at most 8000')
   expect(server.requests).toEqual([])
 })
 

@@ -1,21 +1,21 @@
 /** What holds for every type of engine in a folder of documents. */
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { createNetwork } from '../../../src/host/undici.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
-import { openModelSet } from '../../../src/service/models/model-set.js'
-import { whenOver } from '../../support/after-file.js'
-import { runCli } from '../../support/cli.js'
-import { createManualClock } from '../../support/clock.js'
-import { jobOf, readEngineOf } from '../../support/model-servers/engine.js'
+import {
+  createCliService,
+  createManualClock,
+  createTestService,
+  finished,
+  jobOf,
+  modelsFile,
+  openModels,
+  readEngineOf,
+  temporaryFolder,
+} from '../../support/index.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
-import { ask, createTestService, ended } from '../../support/service.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-
-const noFetch = () => Promise.reject(new Error('no network in this test'))
-const preview = () => ({ render: noFetch })
 
 test('the docs describe each type of engine', () => {
   const read = (page: string) => readFileSync(new URL(`../../../docs/${page}`, import.meta.url), 'utf8')
@@ -28,25 +28,12 @@ test('the docs describe each type of engine', () => {
 })
 
 test('a command does not get the key of another engine, under any name', async () => {
-  const folder = temporaryFolder()
-  const script = join(folder, 'my-model.sh')
-  writeFileSync(script, '#!/bin/sh\nenv > "$RUSHES_OUTPUT_DIR/env.txt"\n')
-  chmodSync(script, 0o755)
-  const documents = [
-    { name: 'acme/own', kind: 'image', engine: { type: 'command', command: script } },
-    {
-      name: 'acme/far',
-      kind: 'image',
-      engine: { type: 'images', url: 'http://127.0.0.1:1/v1', key_env: 'FAR_KEY' },
-    },
-    {
-      name: 'acme/webui',
-      kind: 'image',
-      engine: { type: 'sdapi', url: 'http://127.0.0.1:1', key_env: 'WEBUI_KEY' },
-    },
-  ]
-  for (const [index, document] of documents.entries())
-    writeFileSync(join(folder, `${index}.yaml`), JSON.stringify(document))
+  const of = (name: string, engine: object) => ({ name: `acme/${name}`, kind: 'image', engine })
+  const path = modelsFile(
+    of('own', { type: 'command', command: 'env > "$RUSHES_OUTPUT_DIR/env.txt"' }),
+    of('far', { type: 'images', url: 'http://127.0.0.1:1/v1', key_env: 'FAR_KEY' }),
+    of('webui', { type: 'sdapi', url: 'http://127.0.0.1:1', key_env: 'WEBUI_KEY' }),
+  )
   const env = {
     PATH: process.env.PATH,
     FAR_KEY: 'sk-far-0123456789',
@@ -55,9 +42,8 @@ test('a command does not get the key of another engine, under any name', async (
     WEBUI_PASSWORD: 'webui-password',
     HF_TOKEN: 'hf-0123456789',
   }
-  const set = await openModelSet({ path: folder, env })
-  const engine = set.createEngine({ env, clock: systemClock, fetch: noFetch, urls: [], preview })
-  const job = jobOf({ folder: mkdtempSync(join(folder, 'job-')), run: { id: 'run_1', model: 'acme/own' } })
+  const { engine } = await openModels({ path }, { clock: systemClock, env })
+  const job = jobOf({ run: { id: 'run_1', model: 'acme/own' } })
   await engine.render(job)
   const variables = readFileSync(join(job.folder, 'env.txt'), 'utf8')
   expect(variables).toContain('HF_TOKEN=hf-0123456789')
@@ -85,35 +71,22 @@ test.each([
   expect(readEngineOf({ engine }).problems).toEqual([expect.stringContaining(problem)])
 })
 
-/** A service whose models are these documents. */
-async function serviceWith(documents: Readonly<Record<string, object>>, engines = {}) {
-  const folder = temporaryFolder()
-  for (const [name, document] of Object.entries(documents))
-    writeFileSync(
-      join(folder, `${name}.yaml`),
-      JSON.stringify({ name: `acme/${name}`, kind: 'image', ...document }),
-    )
-  const clock = createManualClock()
-  const network = createNetwork({ env: {}, clock })
-  whenOver(() => network.close())
-  const path = Object.keys(documents).length === 0 ? undefined : folder
-  const set = await openModelSet({ path, engines, env: { PATH: process.env.PATH } })
-  const engine = set.createEngine({
-    ...{ env: { PATH: process.env.PATH }, clock, fetch: network.fetch, urls: [], preview },
-  })
-  return await createTestService({ models: set.models, engine, clock })
-}
-
 test('no text of a user reaches an engine with the element that stable-diffusion.cpp executes', async () => {
   const server = await createImagesServer('sdcpp')
   const folder = temporaryFolder()
   const negative = { negative: { type: 'string' }, words: { type: 'array', items: { type: 'string' } } }
   const send = { negative: 'negative_prompt', words: 'styles' }
-  const service = await serviceWith({
+  const documents = {
     images: { engine: { type: 'images', url: `${server.url}/v1`, send }, input: negative },
     sdapi: { engine: { type: 'sdapi', url: server.url, send }, input: negative },
     command: { engine: { type: 'command', command: `cat > ${join(folder, 'input')}` }, input: negative },
-  })
+  }
+  const path = modelsFile(
+    ...Object.entries(documents).map(([name, rest]) => ({ name: `acme/${name}`, kind: 'image', ...rest })),
+  )
+  const clock = createManualClock()
+  const models = await openModels({ path }, { clock, env: { PATH: process.env.PATH } })
+  const service = await createTestService({ ...models, clock })
   const hostile = [
     'a fox<sd_cpp_extra_args>{"width":4096,"height":4096}</sd_cpp_extra_args>',
     '<SD_CPP_EXTRA_ARGS>{}</SD_CPP_EXTRA_ARGS>a fox',
@@ -126,9 +99,7 @@ test('no text of a user reaches an engine with the element that stable-diffusion
     await service.clock.advance(10_000)
     const input = { prompt: text, negative: text, words: [text], more: { [text]: text } }
     for (const model of ['acme/images', 'acme/sdapi', 'acme/command']) {
-      const { body } = await ask(service, 'POST', '/api/v1/runs', { model, input })
-      expect(body.input).toMatchObject(input)
-      await ended(service, body.id)
+      expect((await finished(service, { model, input })).input).toMatchObject(input)
     }
     const sent = server.requests.filter(({ method }) => method === 'POST').map(({ body }) => body.toString())
     const own = /<sd_cpp_extra_args>\{[^<]*\}<\/sd_cpp_extra_args>/
@@ -142,34 +113,16 @@ test('no text of a user reaches an engine with the element that stable-diffusion
 
 test('the first command of the docs draws another picture for each run, with a seed that draws the same picture again', async () => {
   const server = await createImagesServer('sdcpp')
-  const service = await serviceWith({}, { image: `images:${server.url}/v1` })
-  const { baseUrl, apiKey, fetch, clock } = service
-  const home = temporaryFolder()
-  const model = 'rushes/preview-image'
-  const env = {
-    RUSHES_BASE_URL: baseUrl,
-    RUSHES_API_KEY: apiKey,
-    RUSHES_IMAGE_MODEL: model,
-    RUSHES_ALLOW_HTTP: '1',
-  }
-  const cli = (...argv: readonly string[]) => clock.runUntil(runCli(argv, { env, fetch, clock, home }))
-  const made = await cli(
-    'run',
-    'image',
-    'a fox',
-    '-n',
-    '3',
-    '--json',
-    '-o',
-    join(home, 'fox.png'),
-    '--sidecar',
-  )
+  const clock = createManualClock()
+  const models = await openModels({ engines: { image: `images:${server.url}/v1` } }, { clock })
+  const { run, home } = await createCliService({ ...models, clock, hasList: true })
+  const made = await run(`run image "a fox" -n 3 --json -o ${join(home, 'fox.png')} --sidecar`)
   expect(made).toMatchObject({ code: 0 })
   const runs = made.stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
-  const seeds = runs.map(({ service: { input } }) => input.seed as number)
+  const seeds: number[] = runs.map(({ service: { input } }) => input.seed)
   expect(seeds.every((seed) => Number.isInteger(seed) && seed >= 0)).toBe(true)
   expect(new Set(runs.map(({ files: [{ sha256 }] }) => sha256)).size).toBe(3)
   const prompts = server.requests.flatMap(({ method, json }) => (method === 'POST' ? [json().prompt] : []))
@@ -178,8 +131,7 @@ test('the first command of the docs draws another picture for each run, with a s
   )
   const [{ id, files }] = runs
   expect(JSON.parse(readFileSync(`${files[0].path}.json`, 'utf8')).input.seed).toBe(seeds[0])
-  expect((await cli('show', id)).stdout).toContain(`seed\t${seeds[0]}`)
-  const same = ['run', 'image', 'a fox', '--seed', String(seeds[0]), '--json', '-o', join(home, 'again.png')]
-  const { stdout } = await cli(...same)
-  expect(JSON.parse(stdout).files[0].sha256).toBe(files[0].sha256)
+  expect((await run(`show ${id}`)).stdout).toContain(`seed\t${seeds[0]}`)
+  const again = await run(`run image "a fox" --seed ${seeds[0]} --json -o ${join(home, 'again.png')}`)
+  expect(JSON.parse(again.stdout).files[0].sha256).toBe(files[0].sha256)
 })

@@ -5,12 +5,14 @@ import { describe, expect, test } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
 import {
+  createGate,
   type EngineDocument,
   openEngine,
   readEngineOf,
   savedFile,
-} from '../../support/model-servers/engine.js'
-import { createGate } from '../../support/model-servers/http.js'
+  temporaryFolder,
+  until,
+} from '../../support/index.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
 import {
   createVideosServer,
@@ -18,8 +20,6 @@ import {
   type VideosDialect,
   type VideosOptions,
 } from '../../support/model-servers/videos.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-import { until } from '../../support/until.js'
 
 testEngine({
   name: 'videos',
@@ -34,14 +34,15 @@ testEngine({
 async function open(document: Partial<EngineDocument> = {}, options: VideosOptions = {}) {
   const server = await createVideosServer(options)
   const settings = { type: 'videos', url: `${server.url}/v1`, ...document.engine }
-  const { render: renderJob, ...opened } = openEngine({ kind: 'video', ...document, engine: settings })
+  const { render: renderJob, clock } = openEngine({ kind: 'video', ...document, engine: settings })
   const render = (input: object = {}, more: Partial<RenderJob> = {}) =>
     renderJob({
       kind: 'video',
       input: { prompt: 'a fox', aspect_ratio: '1:1', duration: '5', ...input },
       ...more,
     })
-  return { server, render, ...opened }
+  const run = async (...words: Parameters<typeof render>) => await clock.runUntil(render(...words))
+  return { server, clock, render, run }
 }
 
 const reference = (): string => savedFile(pngOf(8, 8, 'first'))
@@ -76,7 +77,7 @@ test.each<VideosDialect>(['openai', 'omni', 'sglang'])(
 )
 
 test('sends every parameter under its name, and the duration as frames where the document says so', async () => {
-  const { server, clock, render } = await open({
+  const { server, run } = await open({
     engine: {
       model: 'wan',
       fps: 16,
@@ -90,7 +91,7 @@ test('sends every parameter under its name, and the duration as frames where the
       resolution: false,
     },
   })
-  await clock.runUntil(render({ steps: 30, seed: 7, loop: false, aspect_ratio: undefined }))
+  await run({ steps: 30, seed: 7, loop: false, aspect_ratio: undefined })
   expect(server.jobs[0]?.fields).toEqual({
     prompt: 'a fox',
     model: 'wan',
@@ -103,16 +104,14 @@ test('sends every parameter under its name, and the duration as frames where the
 })
 
 test('a duration that is no number is not sent as frames', async () => {
-  const { server, clock, render } = await open({ engine: { send: { duration: 'num_frames' } } })
-  await expect(clock.runUntil(render({ duration: 'auto' }))).rejects.toThrow(
-    'The duration "auto" is not a number of seconds.',
-  )
+  const { server, run } = await open({ engine: { send: { duration: 'num_frames' } } })
+  await expect(run({ duration: 'auto' })).rejects.toThrow('The duration "auto" is not a number of seconds.')
   expect(server.requests).toEqual([])
 })
 
 test('two references are refused before anything is sent', async () => {
-  const { server, clock, render } = await open()
-  await expect(clock.runUntil(render({}, { references: [reference(), reference()] }))).rejects.toThrow(
+  const { server, run } = await open()
+  await expect(run({}, { references: [reference(), reference()] })).rejects.toThrow(
     'This model takes at most 1 reference image; the run has 2.',
   )
   expect(server.requests).toEqual([])
@@ -123,9 +122,9 @@ describe('a job', () => {
     'of %s fails with the words of the server',
     async (dialect) => {
       const document = { input: { duration: { type: 'string', enum: ['5', '8'] } } }
-      const { server, clock, render } = await open(document, { dialect })
+      const { server, run } = await open(document, { dialect })
       server.failWith('CUDA out of memory')
-      await expect(clock.runUntil(render({ duration: '8' }))).rejects.toThrow('CUDA out of memory')
+      await expect(run({ duration: '8' })).rejects.toThrow('CUDA out of memory')
       // It has ended: there is nothing to cancel.
       expect(server.count('DELETE')).toBe(0)
     },
@@ -134,60 +133,60 @@ describe('a job', () => {
   test.each([503, 429])(
     'fails at once when it has failed, also in a response of status %i',
     async (status) => {
-      const { server, clock, render } = await open()
+      const { server, run } = await open()
       const body = { id: 'video_1', status: 'failed', error: { message: 'boom' } }
       server.fault('GET /v1/videos/video_1', { status, body }, 1_000)
-      await expect(clock.runUntil(render())).rejects.toThrow(/^boom$/)
+      await expect(run()).rejects.toThrow(/^boom$/)
       expect([server.count('GET'), server.count('DELETE')]).toEqual([1, 0])
     },
   )
 
   test('is polled again while it has not ended, also after a response of another status', async () => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     for (const status of [503, 429, 425, 422])
       server.fault('GET /v1/videos/video_1', { status, body: { id: 'video_1', status: 'in_progress' } })
-    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(await run()).toHaveLength(1)
   })
 
   test.each<[answer: object, expected: string]>([
     [{ id: 'video_1', status: 'CANCELLED' }, 'The job failed without a message.'],
     [{ id: 'video_1', status: 'error', error: 'bad\u001b[2J prompt' }, 'bad[2J prompt'],
   ])('may end as %j', async (body, expected) => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     server.fault('GET /v1/videos/', { body })
-    await expect(clock.runUntil(render())).rejects.toThrow(expected)
+    await expect(run()).rejects.toThrow(expected)
   })
 
   test.each([404, 409])('survives failed polls, and a film that is not there yet: %i', async (status) => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     server.fault('GET /v1/videos/video_1/content', { status, body: { detail: 'not ready' } }, 4)
     for (const failed of [502, 408, 425]) server.fault('GET /v1/videos/video_1', { status: failed }, 3)
-    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(await run()).toHaveLength(1)
   })
 
   test('may have its film in a cloud storage', async () => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     const stored = { status: 400, body: { detail: 'Video has been uploaded to cloud storage' } }
     server.fault('GET /v1/videos/video_1/content', stored)
     server.fault('GET /bucket/1.mp4', { body: FILM })
     const url = `${server.url}/bucket/1.mp4`
     server.fault('GET /v1/videos/', { body: { id: 'video_1', status: 'completed', url } })
-    expect(await clock.runUntil(render())).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
+    expect(await run()).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
     server.fault('GET /v1/videos/video_2/content', stored)
-    await expect(clock.runUntil(render())).rejects.toThrow('answered 400: Video has been uploaded')
+    await expect(run()).rejects.toThrow('answered 400: Video has been uploaded')
   })
 
   test('fails after twenty failed polls in a row, and is removed', async () => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     server.fault('GET /v1/videos/video_1', { status: 502, body: '<html>' }, 100)
-    await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered 502 with a web page.")
+    await expect(run()).rejects.toThrow("The model's server answered 502 with a web page.")
     expect([server.count('GET'), server.cancelled]).toEqual([20, ['video_1']])
   })
 
   test.each([{}, { detail: 'starting' }])('without an id fails: %j', async (body) => {
-    const { server, clock, render } = await open()
+    const { server, run } = await open()
     server.fault('POST /v1/videos', { body })
-    await expect(clock.runUntil(render())).rejects.toThrow('returned no id for the job')
+    await expect(run()).rejects.toThrow('returned no id for the job')
   })
 })
 

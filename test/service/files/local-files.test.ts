@@ -12,8 +12,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { filesContract } from '../../contract/files.js'
-import { createManualClock } from '../../support/clock.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import { createManualClock, temporaryFolder } from '../../support/index.js'
 
 function open() {
   const root = temporaryFolder()

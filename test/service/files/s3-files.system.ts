@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileStore, StorageUnavailable } from '../../../src/service/files/contract.js'
 import { createS3Files } from '../../../src/service/files/s3-storage.js'
 import { filesContract, readStored } from '../../contract/files.js'
+import { temporaryFolder } from '../../support/index.js'
 import { hasS3rver, type S3Store, startS3Store } from '../../support/s3-store.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const MB = 1_048_576
 

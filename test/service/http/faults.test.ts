@@ -2,10 +2,14 @@
 import { expect, test } from 'vitest'
 import { parseFault } from '../../../src/service/http/faults.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
-import { createInstantEngine } from '../../support/engines.js'
+import {
+  createInstantEngine,
+  createTestService,
+  finished,
+  type TestService,
+  until,
+} from '../../support/index.js'
 import { bodyOf, dial, isWhole } from '../../support/line.js'
-import { createTestService, finished, type TestService } from '../../support/service.js'
-import { until } from '../../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createMetrics } from '../../../src/service/http/metrics.js'
-import { createManualClock } from '../../support/clock.js'
-import { ask, createTestService } from '../../support/service.js'
+import { ask, createManualClock, createTestService } from '../../support/index.js'
 import { parseMetrics } from './parse-metrics.js'
 
 const FREE = { host: '127.0.0.1', port: 0 }

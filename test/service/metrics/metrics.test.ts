@@ -4,17 +4,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../../src/service/http/metrics.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
-import { createManualClock } from '../../support/clock.js'
-import { createCommandedEngine } from '../../support/engines.js'
 import {
   addAccount,
   ask,
+  createCommandedEngine,
+  createManualClock,
   createTestService,
   ended,
   finished,
   type TestServiceOptions,
-} from '../../support/service.js'
-import { until } from '../../support/until.js'
+  until,
+} from '../../support/index.js'
 import { parseMetrics, sumOf } from './parse-metrics.js'
 
 const RUNS = '/api/v1/runs'

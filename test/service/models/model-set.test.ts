@@ -6,8 +6,7 @@ import { IMAGE_INPUT } from '../../../src/protocol/models.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import type { EngineParts } from '../../../src/service/engines/settings.js'
 import { type ModelSources, openModelSet } from '../../../src/service/models/model-set.js'
-import { createManualClock } from '../../support/clock.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import { createManualClock, temporaryFolder } from '../../support/index.js'
 import { IMAGE_WORKFLOW } from '../engines/comfyui-workflows.js'
 
 const command = (name: string, kind: string, more = '') =>

@@ -8,7 +8,7 @@ import type { ModelDocument } from '../../../src/protocol/models.js'
 import { creditsOf, millionthsOf } from '../../../src/protocol/price.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import { temporaryFolder } from '../../support/index.js'
 import { IMAGE_WORKFLOW } from '../engines/comfyui-workflows.js'
 
 type Files = Readonly<Record<string, string>>

@@ -1,9 +1,8 @@
 /** Changes of one account at the same time: creates, and a session with a new password. */
 import { expect, test } from 'vitest'
 import type { NewRun } from '../../../src/service/store/run.js'
+import { newRun, until } from '../../support/index.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
-import { newRun } from '../../support/runs.js'
-import { until } from '../../support/until.js'
 
 async function openWithKey(credits: number) {
   const url = await temporaryDatabase()

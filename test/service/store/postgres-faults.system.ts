@@ -7,8 +7,8 @@ import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import type { PostgresOptions } from '../../../src/service/store/postgres/index.js'
 import type { NewRun } from '../../../src/service/store/run.js'
 import { DatabaseUnavailable } from '../../../src/service/store/sql.js'
-import { createManualClock } from '../../support/clock.js'
 import { createConsoleService, signInByLink, submitRun, wordsOf } from '../../support/console.js'
+import { claimRun, createManualClock, held, storedOutput } from '../../support/index.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -19,7 +19,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { claimRun, newRun as createNewRun, held, storedOutput } from '../../support/runs.js'
+import { newRun as createNewRun } from '../../support/runs.js'
 
 const output = (token: string) => storedOutput({ token })
 

@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../../src/service/store/index.js'
 import type { NewRun } from '../../../src/service/store/run.js'
+import { claimRun, held, newRun } from '../../support/index.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -10,7 +11,6 @@ import {
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
-import { claimRun, held, newRun } from '../../support/runs.js'
 
 const ACCOUNTS = 4
 const LIMIT = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }

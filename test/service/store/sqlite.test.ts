@@ -16,8 +16,7 @@ import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
-import { claimRun } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import { claimRun, temporaryFolder } from '../../support/index.js'
 import { OLD_ROWS } from './old-rows.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')

@@ -15,7 +15,7 @@ import {
   withStore,
   wordsOf,
 } from '../../support/console.js'
-import { ask, type TestService } from '../../support/service.js'
+import { ask, type TestService } from '../../support/index.js'
 
 const secretOf = (body: string): string | undefined => /rk_[\w-]{43}/.exec(body)?.[0]
 

@@ -7,15 +7,13 @@ import {
   createBrowser,
   createConsoleService,
   createInConsole,
-  FOX,
   hiddenField,
   signInByLink,
   submitRun,
   withStore,
   wordsOf,
 } from '../../support/console.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
-import { ask, ended, type TestService } from '../../support/service.js'
+import { ask, createInstantEngine, ended, FOX, ONE_PIXEL_PNG, type TestService } from '../../support/index.js'
 
 const PNG = new File([ONE_PIXEL_PNG], 'fox.png', { type: 'image/png' })
 

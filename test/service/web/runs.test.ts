@@ -1,24 +1,28 @@
 /** The pages of the runs, as a browser without a script gets them, and their live parts. */
 import { describe, expect, test } from 'vitest'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
-import { createManualClock } from '../../support/clock.js'
 import {
   BOAT,
   createBrowser,
   createByKey,
   createConsoleService,
   createInConsole,
-  FOX,
   load,
   signInByLink,
   submitRun,
   withStore,
   wordsOf,
 } from '../../support/console.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
+import {
+  ask,
+  createInstantEngine,
+  createManualClock,
+  ended,
+  FOX,
+  ONE_PIXEL_PNG,
+  temporaryFolder,
+} from '../../support/index.js'
 import { dial, isWhole } from '../../support/line.js'
-import { ask, ended } from '../../support/service.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const rows = (body: string): readonly string[] =>
   [...body.matchAll(/<(?:tr|li) id="(run_\w+)"/g)].map(([, id = '']) => id)

@@ -13,8 +13,8 @@ import {
   signInByLink,
   wordsOf,
 } from '../../support/console.js'
+import type { TestService } from '../../support/index.js'
 import { createQuickPasswords } from '../../support/passwords.js'
-import type { TestService } from '../../support/service.js'
 import { storedText } from '../../support/test-database.js'
 
 const DAY_MS = 86_400_000

@@ -7,9 +7,8 @@ import { expect, test } from 'vitest'
 import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import { createConsoleService, createInConsole, load, signInByLink } from '../../support/console.js'
-import { createInstantEngine, type InstantEngineOptions } from '../../support/engines.js'
-import { ended } from '../../support/service.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import type { InstantEngineOptions } from '../../support/engines.js'
+import { createInstantEngine, ended, temporaryFolder } from '../../support/index.js'
 
 const PICTURE = await sharp({ create: { width: 640, height: 320, channels: 3, background: 'teal' } })
   .png()

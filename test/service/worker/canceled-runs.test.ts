@@ -4,7 +4,7 @@ import type { CancelEnd, StoredJob } from '../../../src/service/engines/engine.j
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createStopCanceled } from '../../../src/service/worker/canceled-runs.js'
-import { createManualClock } from '../../support/clock.js'
+import { createManualClock } from '../../support/index.js'
 
 const SENT: StoredJob = { intent: { id: 'i', sentAtMs: 1, endpoint: 'create' } }
 

@@ -10,9 +10,7 @@ import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { failureOf } from '../../../src/service/worker/attempt.js'
 import { render } from '../../../src/service/worker/render.js'
-import { createInstantEngine } from '../../support/engines.js'
-import { storedRun } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import { createInstantEngine, storedRun, temporaryFolder } from '../../support/index.js'
 
 const RUN = storedRun()
 

@@ -7,11 +7,13 @@ import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/se
 import type { Store } from '../../../src/service/store/index.js'
 import type { ClaimRequest, HeldRun, StoredOutput } from '../../../src/service/store/run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
-import { createManualClock } from '../../support/clock.js'
-import { createInstantEngine } from '../../support/engines.js'
-import { storedRun } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-import { until } from '../../support/until.js'
+import {
+  createInstantEngine,
+  createManualClock,
+  storedRun,
+  temporaryFolder,
+  until,
+} from '../../support/index.js'
 
 const RUN = storedRun()
 

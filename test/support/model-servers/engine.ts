@@ -7,9 +7,11 @@ import { createPreviewEngine } from '../../../src/preview/index.js'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
+import { type ModelSources, openModelSet } from '../../../src/service/models/model-set.js'
 import { withEngine } from '../../../src/service/models/model-with-engine.js'
 import { whenOver } from '../after-file.js'
 import { createManualClock } from '../clock.js'
+import { createInstantEngine } from '../engines.js'
 import { temporaryFolder } from '../temporary-folder.js'
 
 export interface EngineDocument {
@@ -52,6 +54,30 @@ export function createEngineOf(
   return engine
 }
 
+/** Writes model documents into one file. Returns its path. */
+export function modelsFile(...documents: readonly object[]): string {
+  const path = join(temporaryFolder(), 'models.json')
+  writeFileSync(path, JSON.stringify(documents))
+  return path
+}
+
+/** Opens the models of a service, and the engine that renders all of them. */
+export async function openModels(
+  sources: Partial<ModelSources>,
+  { clock, env = {} }: { readonly clock: Clock; readonly env?: NodeJS.ProcessEnv },
+) {
+  const network = createNetwork({ env: {}, clock })
+  const set = await openModelSet({ env, ...sources })
+  const engine = set.createEngine({
+    ...{ env, clock, fetch: network.fetch, urls: [], preview: createInstantEngine },
+  })
+  whenOver(async () => {
+    await engine.close?.()
+    await network.close()
+  })
+  return { models: set.models, engine }
+}
+
 export const jobOf = (more: Partial<RenderJob> = {}): RenderJob => ({
   kind: 'image',
   run: { id: 'run_7', model: 'acme/model' },
@@ -71,7 +97,9 @@ export function openEngine(document: EngineDocument, env: Readonly<Record<string
     rendering.catch(() => {})
     return rendering
   }
-  return { clock, engine, render }
+  /** Renders while the clock moves. */
+  const run = async (more?: Partial<RenderJob>) => await clock.runUntil(render(more))
+  return { clock, engine, render, run }
 }
 
 /** A file as the service saves a reference. */

@@ -1,7 +1,6 @@
 /**
- * A provider of jobs that costs money, in the manner of fal and Replicate: a queue, fresh links with each poll, a list of
- * requests, results that expire, and a failure that hides behind `COMPLETED`. `createProviderServer` is its type of
- * server, as an engine would have it.
+ * A provider of jobs that costs money, in the manner of fal and Replicate: a queue, fresh links with each poll, and a failure
+ * that hides behind `COMPLETED`. `createProviderServer` is its type of server, as an engine would have it.
  */
 import type { Charge } from '../../../src/service/engines/engine.js'
 import type { Upstream } from '../../../src/service/engines/upstream/index.js'
@@ -24,8 +23,6 @@ export interface Provider extends ModelServer {
   readonly canceled: readonly string[]
   /** What a cancel is known to have cost. */
   charge: Charge
-  /** Removes the results, as after six minutes. */
-  expire(): void
 }
 
 export interface ProviderOptions {
@@ -47,7 +44,6 @@ export async function createProvider({
 }: ProviderOptions = {}): Promise<Provider> {
   const jobs: ProviderJob[] = []
   const canceled: string[] = []
-  let isExpired = false
   let links = 0
 
   function look(job: ProviderJob): ServerAnswer {
@@ -84,7 +80,7 @@ export async function createProvider({
     if (folder === 'requests') return look(job)
     if (error !== undefined)
       return { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: error }] } }
-    if (isExpired || Number(last) < links) return { status: 404, body: { detail: 'gone' } }
+    if (Number(last) < links) return { status: 404, body: { detail: 'gone' } }
     return { body: ONE_PIXEL_PNG, headers: { 'content-type': 'image/png' } }
   }
 
@@ -92,9 +88,6 @@ export async function createProvider({
     jobs,
     canceled,
     charge: 'unknown' as Charge,
-    expire() {
-      isExpired = true
-    },
   })
   return provider
 }

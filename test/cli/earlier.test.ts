@@ -99,17 +99,23 @@ it.each([
     const [, command = ''] = /`rushes (wait .*)`/.exec(stderr) ?? []
     expect(command.replaceAll("'", '')).toBe(`wait -o ${path} ${ids.join(' ')}`)
     service.service.startRendering()
-    expect((await service.run('wait --last')).stdout).toBe(`${relative('.', join(folder, names[2] ?? ''))}\n`)
+    const shown = names.map((name) => relative('.', join(folder, name)))
+    expect((await service.run('wait --last')).stdout).toBe(`${shown[2]}\n`)
     // Without the last one, the names of the others are those of the command too.
-    const others = await service.run(['wait', '-o', path, ...ids.slice(0, 2)])
-    expect(others.stdout).toBe(
-      names
-        .slice(0, 2)
-        .map((name) => `${join(folder, name)}\n`)
-        .join(''),
-    )
+    const others = await service.run(['wait', ...ids.slice(0, 2)])
+    expect(others.stdout).toBe(`${shown[0]}\n${shown[1]}\n`)
   },
 )
+
+it('many runs under one -o are resumed by wait --all, with the names of the command', async () => {
+  const service = await createCliService({ rendering: false })
+  const path = join(temporaryFolder(), 'a-{index}.png')
+  const { stderr } = await service.run([...RUN, '-n', '11', '-o', path, '--timeout', '1s'])
+  expect(stderr).toContain('Resume with `rushes wait --all`.')
+  service.service.startRendering()
+  const names = Array.from({ length: 11 }, (_, at) => relative('.', path.replace('{index}', `${at + 1}`)))
+  expect((await service.run('wait --all')).stdout.split('\n').filter(Boolean)).toEqual(names)
+})
 
 it('wait --last and --all name what is unconfirmed and leave it; --last is exit 13', async () => {
   const { run, rows } = createHome()

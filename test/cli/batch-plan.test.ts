@@ -26,7 +26,8 @@ async function createPlan(text = MANIFEST) {
     folder,
     write,
     /** Without address, key or network: as in a CI job that may not spend anything. */
-    bare: (flags: string) => runCli(`batch ${manifest} ${flags}`, { home: service.home }),
+    bare: (flags: string, env: Record<string, string> = {}) =>
+      runCli(`batch ${manifest} ${flags}`, { home: service.home, env }),
     run: (flags = '') => service.run(`batch ${manifest} ${flags}`),
     path: (name: string) => join(folder, name),
     created: () =>
@@ -40,13 +41,14 @@ async function createPlan(text = MANIFEST) {
 type Place = Awaited<ReturnType<typeof createPlan>>
 
 it('--check ends with exit 10 while files are missing, without a key and without a write', async () => {
-  const { bare, folder, service } = await createPlan()
-  expect(await bare('--check')).toMatchObject({
+  const { bare, folder } = await createPlan()
+  const state = join(temporaryFolder(), 'state')
+  expect(await bare('--check', { RUSHES_STATE_DIR: state })).toMatchObject({
     code: 10,
     stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
     stderr: '2 runs: 2 to create. No estimate: 2 runs without a price\n',
   })
-  expect(existsSync(join(service.home, 'state'))).toBe(false)
+  expect(existsSync(state)).toBe(false)
   expect(readdirSync(folder)).toEqual(['shots.yaml'])
 })
 

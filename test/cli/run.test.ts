@@ -345,12 +345,16 @@ it('the input sends images as data: URLs, typed by their bytes, and sources one 
 
 it('the input takes flag before environment before file, and an empty variable as unset', async () => {
   const { home, run } = createHome({ env: {} })
+  const state = join(home, 'untouched')
   await run('config set models.image file/model')
   const model = async (argv: readonly string[], env: Record<string, string>) =>
-    JSON.parse((await run(['run', 'image', 'fox', '--dry-run', ...argv], { env })).stdout).model
+    JSON.parse(
+      (await run(['run', 'image', 'fox', '--dry-run', ...argv], { env: { ...env, RUSHES_STATE_DIR: state } }))
+        .stdout,
+    ).model
   expect(await model([], {})).toBe('file/model')
   expect(await model([], { RUSHES_IMAGE_MODEL: '' })).toBe('file/model')
   expect(await model([], { RUSHES_IMAGE_MODEL: 'env/model' })).toBe('env/model')
   expect(await model(['--model', 'flag/model'], { RUSHES_IMAGE_MODEL: 'env/model' })).toBe('flag/model')
-  expect(existsSync(join(home, 'state'))).toBe(false)
+  expect(existsSync(state)).toBe(false)
 })

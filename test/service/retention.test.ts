@@ -31,6 +31,7 @@ import {
   ONE_PIXEL_PNG,
   temporaryFolder,
 } from '../support/index.js'
+import { readyDatabase } from '../support/ready-database.js'
 
 const RETAIN_MS = 60_000
 
@@ -40,7 +41,7 @@ async function open() {
   const folder = join(root, 'files')
   mkdirSync(folder)
   const openStore = (path: string): Store => {
-    const opened = openSqliteStore(path, clock)
+    const opened = openSqliteStore(readyDatabase('service', path), clock)
     onTestFinished(() => opened.close())
     return opened
   }

@@ -1,5 +1,5 @@
 /** Runs whole command lines in the test process, with buffers as streams, a manual clock, and separate folders. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
@@ -21,6 +21,7 @@ import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
 import { withFaults } from './faults.js'
 import { addRow, type PastRun, rowsOf } from './journal.js'
+import { readyDatabase } from './ready-database.js'
 import { responseOf, type Scripted } from './responses.js'
 import { misfitsOf } from './schemas.js'
 import { createTestService, type TestService } from './service.js'
@@ -106,6 +107,11 @@ export const homeEnvironment = (home: string) => ({
 export async function runCli(line: CommandLine, options: RunOptions = {}): Promise<Ran> {
   const argv = wordsOf(line)
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
+  const state = join(home, 'state')
+  if (!existsSync(state)) {
+    readyDatabase('journal', join(state, 'journal.db'))
+    if (argv.includes('--local')) readyDatabase('service', join(state, 'local', 'service.db'))
+  }
   const stdout = buffer(options.tty?.stdout, options.columns)
   const stderr = buffer(options.tty?.stderr, options.columns, options.onStderr)
   const opened: string[] = []

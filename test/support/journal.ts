@@ -1,10 +1,11 @@
 /** Reads and changes the journal of a home, during or after a command. */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { type Intent, type IntentRow, Journal, type JournalRun } from '../../src/journal/index.js'
 import type { DownloadedFile } from '../../src/protocol/media.js'
 import type { RunState } from '../../src/protocol/run-state.js'
+import { readyDatabase } from './ready-database.js'
 
 /** Opens the journal, runs the function, and closes it. */
 export function withJournal<Result>(
@@ -12,7 +13,7 @@ export function withJournal<Result>(
   work: (journal: Journal) => Result,
   folder = join(home, 'state'),
 ): Result {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  readyDatabase('journal', join(folder, 'journal.db'))
   const journal = new Journal({
     folder,
     // One day before the clock of the tests starts.

@@ -1,4 +1,5 @@
 /** The real local service in a temporary folder, called without a port unless a test asks for one, with a manual clock. */
+import { join } from 'node:path'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/response-body.js'
 import { RUNS_PATH } from '../../src/protocol/id.js'
@@ -13,6 +14,7 @@ import { whenOver } from './after-file.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
 import { createQuickPasswords } from './passwords.js'
+import { readyDatabase } from './ready-database.js'
 import { temporaryFolder } from './temporary-folder.js'
 import { databaseUrlOf, openStoreOf } from './test-database.js'
 
@@ -57,6 +59,8 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
     ...rest
   } = options
   const { databaseUrl = await databaseUrlOf(dataFolder) } = options
+  if (options.dataFolder === undefined && databaseUrl === undefined)
+    readyDatabase('service', join(dataFolder, 'service.db'))
   const complaints: (object | string)[] = []
   const service = await createService({
     engine: createInstantEngine(),

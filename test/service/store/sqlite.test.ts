@@ -17,6 +17,7 @@ import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { claimRun, temporaryFolder } from '../../support/index.js'
+import { readyDatabase } from '../../support/ready-database.js'
 import { OLD_ROWS } from './old-rows.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -26,11 +27,13 @@ function writeEmpty(path: string): string {
   return path
 }
 
-storeContract(() => openSqliteStore(newPath()))
-cancelContract(() => openSqliteStore(newPath()))
-accountContract(() => openSqliteStore(newPath()))
-userContract(() => openSqliteStore(newPath()))
-consoleContract(() => openSqliteStore(newPath()))
+const newStore = () => openSqliteStore(readyDatabase('service', newPath()))
+
+storeContract(newStore)
+cancelContract(newStore)
+accountContract(newStore)
+userContract(newStore)
+consoleContract(newStore)
 
 test('a database of another format is refused', async () => {
   const path = newPath()

@@ -89,7 +89,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
     test: {
       ...COMMON,
       name: 'proof',
-      include: ['test/proof/**/*.proof.ts', ...RANDOM],
+      include: ['test/proof/**/*.proof.ts', 'test/e2e/job-kills.system.ts', ...RANDOM],
       globalSetup: ['./test/support/setup/build.ts'],
       env: { PROOF: process.env.PROOF ?? '30' },
       testTimeout: 6 * TEN_MINUTES_MS,

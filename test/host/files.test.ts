@@ -9,7 +9,6 @@ import {
   temporaryBeside,
   writeAtomically,
 } from '../../src/host/files.js'
-import { isLoopback } from '../../src/host/http.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 let folder = ''
@@ -144,55 +143,35 @@ describe('folders', () => {
 })
 
 describe('the folders', () => {
-  const both = (config: string, state: string) => ({ config, state })
-  const defaults = both('/h/.config/rushes', '/h/.local/state/rushes')
-  it.each<[string, NodeJS.Platform, Record<string, string>, { config: string; state: string }]>([
-    ['the defaults on Linux', 'linux', { HOME: '/h' }, defaults],
-    [
-      'XDG',
-      'linux',
-      { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' },
-      both('/c/rushes', '/s/rushes'),
-    ],
-    [
-      'XDG that is not absolute',
-      'linux',
-      { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' },
-      defaults,
-    ],
+  const LINUX = ['/h/.config/rushes', '/h/.local/state/rushes']
+  it.each<[string, NodeJS.Platform, Record<string, string>, string[]]>([
+    ['the defaults on Linux', 'linux', { HOME: '/h' }, LINUX],
+    ['XDG', 'linux', { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, ['/c/rushes', '/s/rushes']],
+    ['XDG that is not absolute', 'linux', { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' }, LINUX],
     [
       'macOS',
       'darwin',
       { HOME: '/h', XDG_CONFIG_HOME: '/c' },
-      both('/h/Library/Preferences/rushes', '/h/Library/Application Support/rushes'),
+      ['/h/Library/Preferences/rushes', '/h/Library/Application Support/rushes'],
     ],
     [
       'Windows',
       'win32',
       { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' },
-      both('C:\\people\\a b\\AppData\\Roaming\\rushes', 'D:\\Local\\rushes'),
+      ['C:\\people\\a b\\AppData\\Roaming\\rushes', 'D:\\Local\\rushes'],
     ],
-  ])('%s', (_, platform, env, folders) => {
-    expect(platformFolders('rushes', env, platform)).toEqual(folders)
+  ])('%s', (_, platform, env, [config, state]) => {
+    expect(platformFolders('rushes', env, platform)).toEqual({ config, state })
   })
 
   it('without a home: what the system says, and the root where not even that knows one', () => {
     const unknown = () => {
       throw new Error('uv_os_homedir returned ENOENT')
     }
-    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual(defaults)
-    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(
-      both('/.config/rushes', '/.local/state/rushes'),
-    )
-  })
-})
-
-describe('loopback', () => {
-  it.each([
-    ['LOCALHOST.', true],
-    ['[::1]', true],
-    ['127.0.0.1.evil.test', false],
-  ])('%s → %s', (host, is) => {
-    expect(isLoopback(host)).toBe(is)
+    const [config, state] = LINUX
+    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual({ config, state })
+    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual({
+      ...{ config: '/.config/rushes', state: '/.local/state/rushes' },
+    })
   })
 })

@@ -1,7 +1,6 @@
-/** Which proxy the environment names, and what is said of one that cannot be used. */
+/** Which proxy the environment names, what is said of one that cannot be used, and which hosts are this machine. */
 import { describe, expect, it } from 'vitest'
-import { RushesError } from '../../src/errors.js'
-import { findProxy, noProxy } from '../../src/host/http.js'
+import { findProxy, isLoopback, noProxy } from '../../src/host/http.js'
 
 describe('the proxy of an address', () => {
   it.each<[string, string, Record<string, string>, string | undefined]>([
@@ -34,19 +33,14 @@ describe('the proxy of an address', () => {
     'http://user:sec#ret@p:1',
     'socks5://user:secret@p:1',
   ])('%s is refused, by the name of its variable and without its value', (value) => {
-    for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) {
-      let error: unknown
-      try {
-        findProxy({ [variable]: value }, 'https:')
-      } catch (thrown) {
-        error = thrown
-      }
-      expect(error).toBeInstanceOf(RushesError)
-      const { code, exitCode, message, hint } = error as RushesError
-      expect({ code, exitCode }).toEqual({ code: 'usage', exitCode: 2 })
-      expect(message).toBe(`${variable} is not a valid proxy URL.`)
-      expect(`${message} ${hint}`).not.toMatch(/secret|sec|zz/)
-    }
+    for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])
+      expect(() => findProxy({ [variable]: value }, 'https:')).toThrow(
+        expect.objectContaining({
+          ...{ name: 'RushesError', code: 'usage', exitCode: 2 },
+          message: `${variable} is not a valid proxy URL.`,
+          hint: expect.not.stringMatching(/secret|sec|zz/),
+        }),
+      )
   })
 
   it('leaves out what NO_PROXY names, in small letters first', () => {
@@ -56,4 +50,12 @@ describe('the proxy of an address', () => {
       'b',
     ])
   })
+})
+
+it.each([
+  ['LOCALHOST.', true],
+  ['[::1]', true],
+  ['127.0.0.1.evil.test', false],
+])('the host %s is this machine: %s', (host, is) => {
+  expect(isLoopback(host)).toBe(is)
 })

@@ -1,6 +1,6 @@
 /** The real network on loopback: what was certainly not sent, what may have been, and which way it goes. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -16,18 +16,16 @@ import net, {
   type Server,
   type Socket,
 } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { inspect } from 'node:util'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type ServerRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/response-body.js'
 import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
-import { createManualClock } from '../support/clock.js'
-import { until } from '../support/until.js'
+import { createManualClock, temporaryFolder, until } from '../support/index.js'
 
 const KEY = 'sk-never-seen-anywhere'
 const REASON = new Error('the caller’s own')
@@ -67,16 +65,10 @@ const serveRaw = async (onConnection: (socket: Socket) => void): Promise<string>
 }
 
 const get = (url: string, more: Partial<ServerRequest> = {}): ServerRequest => ({
-  method: 'GET',
-  url: new URL(url),
-  headers: { authorization: `Bearer ${KEY}` },
-  ...more,
+  ...{ method: 'GET', url: new URL(url), headers: { authorization: `Bearer ${KEY}` }, ...more },
 })
-const post = (
-  url: string,
-  body: Uint8Array = Buffer.from('{}'),
-  more: Partial<ServerRequest> = {},
-): ServerRequest => get(url, { method: 'POST', body, fresh: true, ...more })
+const post = (url: string, more: Partial<ServerRequest> = {}): ServerRequest =>
+  get(url, { method: 'POST', body: Buffer.from('{}'), fresh: true, ...more })
 
 async function failure(promise: Promise<unknown>): Promise<HttpFailure> {
   const error = await promise.then(
@@ -103,10 +95,9 @@ function awaited<Value>() {
   return { promise, resolve: (value: Value) => resolve(value) }
 }
 
-const received = async (request: IncomingMessage): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks)
+/** Turns of the event loop, in which sockets are read. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('an exchange', () => {
@@ -128,36 +119,60 @@ describe('an exchange', () => {
   it.each([0, 1_000_000])('sends a body of %i bytes, with its length', async (size) => {
     const body = Buffer.alloc(size, 'abcdefg')
     const { url } = await serve(async (request, response) => {
-      const whole = (await received(request)).equals(body)
+      const whole = Buffer.concat(await request.toArray()).equals(body)
       response.end(`${whole} ${request.headers['content-length']} ${request.headers['transfer-encoding']}`)
     })
-    expect(await readText(await newNetwork().fetch(post(url, body)), 1_000)).toBe(`true ${size} undefined`)
+    expect(await readText(await newNetwork().fetch(post(url, { body })), 1_000)).toBe(
+      `true ${size} undefined`,
+    )
   })
 
   it('hears a refusal that comes before the body is read', async () => {
     const { url } = await serve((_, response) => response.writeHead(413).end('too large'))
-    const response = await newNetwork().fetch(post(url, Buffer.alloc(200_000)))
+    const response = await newNetwork().fetch(post(url, { body: Buffer.alloc(200_000) }))
     expect([response.status, await readText(response, 1_000)]).toEqual([413, 'too large'])
   })
 })
 
 describe('certainly not sent', () => {
-  it('a refused connection, at each address of the name', async () => {
-    const error = await failure(newNetwork().fetch(post('http://localhost:1/')))
-    expect(error).toMatchObject({ sent: false, code: 'ECONNREFUSED', message: 'the connection was refused' })
-  })
-
-  it('a name that is not found', async () => {
-    const error = await failure(newNetwork({ lookup: noNameIsFound }).fetch(post('http://nowhere.invalid/')))
-    expect(error).toMatchObject({
-      sent: false,
-      code: 'ENOTFOUND',
-      message: 'the host name was not found',
-    })
+  const lookup = noNameIsFound
+  it.each<[string, string, Partial<NetworkOptions>, object]>([
+    [
+      'a refused connection, at each address of the name',
+      'http://localhost:1/',
+      {},
+      { code: 'ECONNREFUSED', message: 'the connection was refused' },
+    ],
+    [
+      'a name that is not found',
+      'http://nowhere.invalid/',
+      { lookup },
+      { code: 'ENOTFOUND', message: 'the host name was not found' },
+    ],
+    [
+      'a proxy that refuses connections, which is named as the proxy',
+      'https://api.test/',
+      { env: { HTTPS_PROXY: 'http://127.0.0.1:1' } },
+      {
+        ...{ code: 'ECONNREFUSED', message: 'no connection to the proxy (the connection was refused)' },
+        advice: expect.stringContaining('HTTPS_PROXY'),
+      },
+    ],
+    [
+      'a proxy whose name is not found, which is named as the proxy',
+      'https://api.test/',
+      { env: { HTTPS_PROXY: 'http://proxy.invalid:1' }, lookup },
+      {
+        ...{ code: 'ENOTFOUND', message: 'no connection to the proxy (the host name was not found)' },
+        advice: expect.stringContaining('HTTPS_PROXY'),
+      },
+    ],
+  ])('%s', async (_, url, options, expected) => {
+    expect(await failure(newNetwork(options).fetch(post(url)))).toMatchObject({ sent: false, ...expected })
   })
 
   it('a certificate that nobody trusts', async ({ skip }) => {
-    if (certificate === undefined) return skip('no openssl')
+    const certificate = createCertificate() ?? skip('no openssl')
     let requests = 0
     const port = await listening(createHttpsServer(certificate, () => requests++))
     const error = await failure(newNetwork().fetch(post(`https://localhost:${port}/`)))
@@ -188,19 +203,6 @@ describe('certainly not sent', () => {
       advice: expect.stringContaining('NO_PROXY'),
     })
     expect(proxy.asked).toEqual([`CONNECT api.test${url.startsWith('https') ? ':443' : ':80'}`])
-  })
-
-  it.each([
-    ['that refuses connections', 'http://127.0.0.1:1', 'the connection was refused', 'ECONNREFUSED'],
-    ['whose name is not found', 'http://proxy.invalid:1', 'the host name was not found', 'ENOTFOUND'],
-  ])('a proxy %s is named as the proxy', async (_, proxy, reason, code) => {
-    const network = newNetwork({ env: { HTTPS_PROXY: proxy }, lookup: noNameIsFound })
-    expect(await failure(network.fetch(post('https://api.test/')))).toMatchObject({
-      sent: false,
-      code,
-      message: `no connection to the proxy (${reason})`,
-      advice: expect.stringContaining('HTTPS_PROXY'),
-    })
   })
 })
 
@@ -237,41 +239,30 @@ describe('perhaps sent', () => {
 
   it('a connection reset amid the body of the request', async () => {
     const url = await serveRaw((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    expect((await failure(newNetwork().fetch(post(url, Buffer.alloc(5_000_000))))).sent).toBe(true)
+    expect((await failure(newNetwork().fetch(post(url, { body: Buffer.alloc(5_000_000) })))).sent).toBe(true)
   })
 
   it.each([
-    ['by length', 'Content-Length: 10\r\n\r\n12345'],
-    ['by chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n'],
-  ])('a body that is cut %s fails in the reading, after the head', async (_, rest) => {
+    ['by length', 'Content-Length: 100\r\n\r\n{"id":"run_1"'],
+    ['by chunks', 'Transfer-Encoding: chunked\r\n\r\nd\r\n{"id":"run_1"\r\n'],
+  ])('a body that is cut %s is read as far as it arrived, however late, and then fails', async (_, rest) => {
+    const closed = awaited<void>()
     const url = await serveRaw((socket) => {
+      socket.on('close', () => closed.resolve())
       socket.once('data', () => socket.end(`HTTP/1.1 201 Created\r\nLocation: /r1\r\n${rest}`))
     })
     const response = await newNetwork().fetch(post(url))
     expect([response.status, response.header('location')]).toEqual([201, '/r1'])
-    expect((await failure(readText(response, 1_000))).sent).toBe(true)
-  })
-
-  it('what arrived before the connection ended is read first, however late', async () => {
-    const closed = awaited<void>()
-    const arrived = '{"id":"run_1","sta'
-    const url = await serveRaw((socket) => {
-      socket.on('close', () => closed.resolve())
-      socket.once('data', () => socket.end(`HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n${arrived}`))
-    })
-    const response = await newNetwork().fetch(post(url))
     await closed.promise
-    for (let turns = 0; turns < 5; turns++) await turn()
+    await turns(5)
     let text = ''
     const read = async () => {
       for await (const chunk of response.body) text += Buffer.from(chunk).toString()
     }
     expect((await failure(read())).sent).toBe(true)
-    expect(text).toBe(arrived)
+    expect(text).toBe('{"id":"run_1"')
   })
 })
-
-const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** The time of a process that was suspended: alarms that became due meanwhile ring afterwards. */
 function suspendedClock() {
@@ -296,14 +287,20 @@ function suspendedClock() {
 describe('a connection that ends with its answer', () => {
   const SIZES = Array.from({ length: 11 }, (_, at) => 200_000 + at * 74_234)
 
-  /** What comes of an answer that is taken slowly: the bytes, or the failure. */
-  async function taken(size: number, head: string, ending: 'FIN' | 'RST'): Promise<number | HttpFailure> {
+  /** What comes of an answer that is taken slowly. */
+  async function taken(size: number, framing: string, ending: 'FIN' | 'RST'): Promise<string> {
+    const isChunked = framing === 'chunks'
+    const headers = {
+      ...{ connection: 'close' },
+      ...(framing === 'a length' && { 'content-length': size }),
+      ...(isChunked && { 'transfer-encoding': 'chunked' }),
+    }
+    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     const url = await serveRaw((socket) => {
       socket.once('data', () => {
-        socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n`)
-        if (head.includes('chunked')) socket.write(`${size.toString(16)}\r\n`)
+        socket.write(`HTTP/1.1 200 OK\r\n${head.join('')}\r\n${isChunked ? `${size.toString(16)}\r\n` : ''}`)
         socket.write(Buffer.alloc(size, 'a'))
-        const last = head.includes('chunked') ? '\r\n0\r\n\r\n' : ''
+        const last = isChunked ? '\r\n0\r\n\r\n' : ''
         if (ending === 'FIN') socket.end(last)
         else socket.write(last, () => setTimeout(() => socket.resetAndDestroy(), 5))
       })
@@ -312,56 +309,48 @@ describe('a connection that ends with its answer', () => {
     try {
       for await (const chunk of (await newNetwork().fetch(get(url))).body) {
         bytes += chunk.byteLength
-        for (let turns = 0; turns < 5; turns++) await turn()
+        await turns(5)
       }
-      return bytes
     } catch (error) {
-      if (error instanceof HttpFailure) return error
+      if (error instanceof HttpFailure) return 'a failure'
       throw error
     }
+    return bytes === size ? 'whole' : `${bytes} of ${size} bytes`
   }
 
-  const WITH_LENGTH = (size: number) => `Connection: close\r\nContent-Length: ${size}`
-  const CHUNKED = 'Connection: close\r\nTransfer-Encoding: chunked'
-  const isWhole = (found: number | HttpFailure, size: number) => found === size
-  const isFailure = (found: number | HttpFailure) => found instanceof HttpFailure
-  const isEither: typeof isWhole = (found, size) => isWhole(found, size) || isFailure(found)
-
-  it.each<[string, (size: number) => string, 'FIN' | 'RST', typeof isWhole]>([
-    ['with a length is whole, however slowly it is taken', WITH_LENGTH, 'FIN', isWhole],
-    ['with chunks is whole, however slowly it is taken', () => CHUNKED, 'FIN', isWhole],
-    ['with neither is whole, however slowly it is taken', () => 'Connection: close', 'FIN', isWhole],
-    ['and breaks is whole with chunks, or a failure', () => CHUNKED, 'RST', isEither],
-    [
-      'and breaks is no answer where only its end tells the length',
-      () => 'Connection: close',
-      'RST',
-      isFailure,
-    ],
-  ])('%s', async (_, head, ending, isExpected) => {
-    for (const size of SIZES) {
-      const found = await taken(size, head(size), ending)
-      expect({ found, size }).toSatisfy(() => isExpected(found, size))
-    }
+  it.each<[framing: string, ending: 'FIN' | 'RST', outcome: RegExp]>([
+    ['a length', 'FIN', /^whole$/],
+    ['chunks', 'FIN', /^whole$/],
+    ['neither', 'FIN', /^whole$/],
+    ['chunks', 'RST', /^(whole|a failure)$/],
+    // Only its end tells the length.
+    ['neither', 'RST', /^a failure$/],
+  ])('and has %s (%s) is %s, however slowly it is taken', async (framing, ending, outcome) => {
+    for (const size of SIZES) expect(await taken(size, framing, ending)).toMatch(outcome)
   })
 })
 
 describe('60 s of silence', () => {
-  it('before the head end the request: perhaps sent', async () => {
+  it.each([
+    ['before the head end the request: perhaps sent', false, false],
+    ['of a proxy that never answers CONNECT end the request: certainly not sent', true, false],
+    ['of a proxy that never answers CONNECT end the request, also to a slow server', true, true],
+  ])('%s', async (_, isProxy, isSlow) => {
     const clock = createManualClock()
     const heard = awaited<void>()
-    const { url } = await serve(() => heard.resolve())
-    const failed = failure(newNetwork({ clock }).fetch(post(url)))
+    const silent = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
+    const network = newNetwork({ clock, env: isProxy ? { HTTPS_PROXY: silent } : {} })
+    const failed = failure(network.fetch(post(isProxy ? 'https://api.test/' : silent, { isSlow })))
     await heard.promise
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
+    expect(await failed).toMatchObject({ sent: !isProxy, message: 'no response for 60 s' })
   })
 
   it('do not count before the head of a slow server, but amid its body', async () => {
     const clock = createManualClock()
     const heard = awaited<ServerResponse>()
     const { url } = await serve((_, response) => heard.resolve(response))
-    const asked = newNetwork({ clock }).fetch(post(url, Buffer.from('{}'), { isSlow: true }))
+    const asked = newNetwork({ clock }).fetch(post(url, { isSlow: true }))
     const server = await heard.promise
     await clock.advance(SILENCE_TIMEOUT_MS * 30)
     server.writeHead(200, { 'content-length': '100' }).write('a')
@@ -370,23 +359,6 @@ describe('60 s of silence', () => {
     await clock.advance(SILENCE_TIMEOUT_MS)
     expect(await failed).toMatchObject({ message: 'no response for 60 s' })
   })
-
-  it.each([false, true])(
-    'of a proxy that never answers CONNECT end the request: certainly not sent (slow server: %s)',
-    async (isSlow) => {
-      const clock = createManualClock()
-      const heard = awaited<void>()
-      const proxy = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
-      const failed = failure(
-        newNetwork({ clock, env: { HTTPS_PROXY: proxy } }).fetch(
-          post('https://api.test/', undefined, { isSlow }),
-        ),
-      )
-      await heard.promise
-      await clock.advance(SILENCE_TIMEOUT_MS)
-      expect(await failed).toMatchObject({ sent: false, message: 'no response for 60 s' })
-    },
-  )
 
   it('amid a body end the reading, and every chunk winds the alarm up again', async () => {
     const clock = createManualClock()
@@ -482,8 +454,7 @@ describe('a response that is discarded', () => {
 async function writeApart(socket: Duplex, pieces: readonly string[]): Promise<void> {
   for (const piece of pieces) {
     socket.write(piece)
-    await turn()
-    await turn()
+    await turns(2)
   }
 }
 
@@ -505,7 +476,7 @@ describe('a 100 Continue that nobody asked for', () => {
     for (const request of [post(url), post(url), get(url, { fresh: true })]) {
       const response = await network.fetch(request)
       expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
-      await turn()
+      await turns(1)
     }
     expect(connections).toBe(1)
   })
@@ -540,9 +511,7 @@ describe('an abort', () => {
     })
     const stop = new AbortController()
     const network = newNetwork({ env: { HTTP_PROXY: proxy } })
-    await expect(network.fetch(post('http://api.test/', undefined, { signal: stop.signal }))).rejects.toBe(
-      REASON,
-    )
+    await expect(network.fetch(post('http://api.test/', { signal: stop.signal }))).rejects.toBe(REASON)
     await closed.promise
     await network.close()
     expect(bytes.join('')).toContain('CONNECT')
@@ -613,9 +582,9 @@ describe('a connection', () => {
     onTestFinished(() => void vi.useRealTimers())
     const network = newNetwork()
     await exchange(network, get(served.url, { fresh }))
-    await new Promise((resolve) => setImmediate(resolve))
+    await turns(1)
     vi.advanceTimersByTime(idleMs)
-    await new Promise((resolve) => setImmediate(resolve))
+    await turns(1)
     await exchange(network, get(served.url, { fresh }))
     expect(served.connections()).toBe(connections)
   })
@@ -654,18 +623,16 @@ async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: stri
   return { url: `http://127.0.0.1:${await listening(server)}`, asked }
 }
 
-/** Of localhost; undefined without openssl. */
-let certificate: { readonly key: Buffer; readonly cert: Buffer } | undefined
-beforeAll(() => {
-  const folder = mkdtempSync(join(tmpdir(), 'rushes-tls-'))
+/** Of localhost. Undefined without openssl. */
+function createCertificate(): { readonly key: Buffer; readonly cert: Buffer } | undefined {
+  const folder = temporaryFolder()
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const words =
     'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost -keyout'
   try {
     execFileSync('openssl', [...words.split(' '), key, '-out', cert], { stdio: 'ignore' })
-    certificate = { key: readFileSync(key), cert: readFileSync(cert) }
   } catch {
-    // The test of the certificate is skipped.
+    return undefined
   }
-  rmSync(folder, { recursive: true, force: true })
-})
+  return { key: readFileSync(key), cert: readFileSync(cert) }
+}

@@ -1,12 +1,10 @@
 /** Waiting: the interval between status requests, the patience with errors, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
 import { EXIT, RushesError } from '../../src/errors.js'
-import { Limiter } from '../../src/limiter/index.js'
-import { beginFollow, follow, pollWindow } from '../../src/runs/follow.js'
+import { pollWindow } from '../../src/runs/follow.js'
 import { states, wait } from '../../src/runs/wait.js'
 import { createBench, lost, problem, rejection, type Step } from '../client/wire.js'
-import { createManualClock } from '../support/clock.js'
-import type { Scripted } from '../support/responses.js'
+import type { Scripted } from '../support/index.js'
 
 const GOING: Scripted = { status: 200, body: { status: 'processing' } }
 const DONE: Scripted = {
@@ -15,12 +13,7 @@ const DONE: Scripted = {
 }
 const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
 const BROKEN: Scripted = { status: 500 }
-
-/** A limiter that grants every request at once. */
-function unlimited(load: number): Limiter {
-  const limiter = new Limiter(createManualClock())
-  return Object.assign(limiter, { acquire: async () => ({ settle() {} }), load: () => load })
-}
+const random = () => 0
 
 describe('the interval between status requests', () => {
   it.each([
@@ -34,26 +27,22 @@ describe('the interval between status requests', () => {
     expect(pollWindow(load)).toEqual({ min, max })
   })
 
-  it('begins 1 s after the create, then takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
+  it('takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
     const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
     const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE])
-    const random = () => dice.shift() ?? 0
-    await clock.runUntil(wait({ client, clock, random }, 'r1', { createdAtMs: 0 }))
+    const options = { client, clock, random: () => dice.shift() ?? 0 }
+    await clock.runUntil(wait(options, 'r1', { createdAtMs: 0 }))
     expect(atMs).toEqual([1_000, 2_000, 3_100, 4_300, 5_400, 6_900, 8_400])
   })
 
-  it('counts the first second from the create, not from the wait', async () => {
+  it.each([
+    ['1 s after the create of this process, not after the begin of the wait', 0, 1_000],
+    ['at once for a run that another process created', undefined, 700],
+  ])('begins %s', async (_, createdAtMs, firstAtMs) => {
     const { client, clock, atMs } = createBench([DONE])
     await clock.advance(700)
-    await clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1', { createdAtMs: 0 }))
-    expect(atMs).toEqual([1_000])
-  })
-
-  it('sends the first request at once for a run that another process created', async () => {
-    const { client, clock, atMs } = createBench([DONE])
-    await clock.advance(700)
-    await clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1'))
-    expect(atMs).toEqual([700])
+    await clock.runUntil(wait({ client, clock, random }, 'r1', { createdAtMs }))
+    expect(atMs).toEqual([firstAtMs])
   })
 })
 
@@ -62,7 +51,7 @@ describe('a wait', () => {
     const { client, clock } = createBench([GOING, GOING, FAILED])
     const seen: string[] = []
     const watching = async () => {
-      for await (const { status } of states({ client, clock, random: () => 0 }, 'r1')) seen.push(status)
+      for await (const { status } of states({ client, clock, random }, 'r1')) seen.push(status)
     }
     await clock.runUntil(watching())
     expect(seen).toEqual(['processing', 'processing', 'failed'])
@@ -71,7 +60,7 @@ describe('a wait', () => {
   it('leaves no timer behind when it is left early', async () => {
     const { client, clock, requests } = createBench([GOING, GOING])
     const first = async () => {
-      for await (const state of states({ client, clock, random: () => 0 }, 'r1', { timeoutMs: 60_000 }))
+      for await (const state of states({ client, clock, random }, 'r1', { timeoutMs: 60_000 }))
         return state.status
     }
     expect(await clock.runUntil(first())).toBe('processing')
@@ -82,9 +71,7 @@ describe('a wait', () => {
   it('reports errors of the service and continues', async () => {
     const { client, clock, atMs } = createBench([BROKEN, lost(), GOING, BROKEN, DONE])
     const told: string[] = []
-    await clock.runUntil(
-      wait({ client, clock, random: () => 0 }, 'r1', { onTrouble: ({ code }) => told.push(code) }),
-    )
+    await clock.runUntil(wait({ client, clock, random }, 'r1', { onTrouble: ({ code }) => told.push(code) }))
     expect(told).toEqual(['service_error', 'network', 'service_error'])
     expect(atMs).toEqual([0, 1_000, 3_000, 4_000, 5_000])
   })
@@ -93,173 +80,124 @@ describe('a wait', () => {
 // Every other answer, and what follows from it: follow.test.ts.
 it('a wait ends at once with the refusal of the service, and names the run', async () => {
   const { client, clock, requests } = createBench([GOING, problem(429, 'USAGE_EXCEEDED')])
-  const error = await rejection(clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1')))
+  const error = await rejection(clock.runUntil(wait({ client, clock, random }, 'r1')))
   expect(error).toMatchObject({ code: 'USAGE_EXCEEDED', exitCode: EXIT.account, runId: 'r1' })
   expect(requests).toHaveLength(2)
 })
 
-describe('patience', () => {
-  it.each([
-    ['five tries in three minutes', 5, 36_000, false],
-    ['six tries in three minutes', 6, 36_000, true],
-    ['six tries in two minutes', 6, 20_000, true],
-    ['six tries in a little less', 6, 19_999, false],
-    ['a hundred tries in a second', 100, 10, false],
-    ['one try and a night', 1, 8 * 3_600_000, false],
-    ['five tries after a night each, which count as 75 s', 5, 8 * 3_600_000, false],
-    ['a clock that went back', 6, -60_000, false],
-  ])('is exhausted by six failures and two minutes: %s: %i × %i ms → %s', (_, count, eachMs, exhausted) => {
-    const error = new RushesError('service_error', 'no', { httpStatus: 500 })
-    let known = beginFollow(undefined, 0)
-    const steps = Array.from({ length: count }, (_each, at) => {
-      const outcome = { kind: 'error', error, retryAfterMs: 0 } as const
-      const { after, step } = follow(known, outcome, { nowMs: (at + 1) * eachMs, load: 0 })
-      known = after
-      return step.is
-    })
-    expect(steps.at(-1)).toBe(exhausted ? 'gave up' : 'again')
-  })
-
-  it('ends a wait without a valid response at the first request after two minutes', async () => {
-    const { client, clock, atMs } = createBench([BROKEN], { forever: true })
-    const error = await rejection(clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1')))
-    expect(error).toMatchObject({ code: 'service_error', exitCode: EXIT.serviceBroken, runId: 'r1' })
-    expect(String(error)).toContain('No valid response for two minutes')
-    expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
-    expect(atMs.at(-1)).toBe(127_000)
-  })
+// When the patience is exhausted: follow.test.ts.
+it('a wait without a valid response ends at the first request after two minutes', async () => {
+  const { client, clock, atMs } = createBench([BROKEN], { forever: true })
+  const error = await rejection(clock.runUntil(wait({ client, clock, random }, 'r1')))
+  expect(error).toMatchObject({ code: 'service_error', exitCode: EXIT.serviceBroken, runId: 'r1' })
+  expect(String(error)).toContain('No valid response for two minutes')
+  expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
+  expect(atMs.at(-1)).toBe(127_000)
 })
 
 describe('the wait limit', () => {
   const limit = { code: 'wait_timeout', exitCode: EXIT.waitTimeout, runId: 'r1' }
+  const unanswered = { code: 'network', runId: 'r1' }
 
-  interface Limited {
-    /** The last step repeats. */
-    readonly steps: readonly Step[]
-    readonly timeoutMs: number
-    /** Default: the limit. */
-    readonly endsAtMs?: number
-    /** Starts the wait so long after the create. Undefined: another process created the run. */
-    readonly afterCreateMs?: number
-    /** Instants of the status requests. */
-    readonly atMs: readonly number[]
-    readonly error?: object
-  }
-
-  it.each<[string, Limited]>([
-    ['between status requests', { steps: [GOING], timeoutMs: 2_500, atMs: [0, 1_000, 2_000, 2_500] }],
+  // The last step repeats. `fromMs`: begin of the wait after the create, undefined: another process created the run.
+  it.each<
+    [
+      title: string,
+      steps: readonly Step[],
+      timeoutMs: number,
+      fromMs: number | undefined,
+      atMs: readonly number[],
+      endsAtMs: number,
+      error: object,
+    ]
+  >([
+    ['between status requests', [GOING], 2_500, undefined, [0, 1_000, 2_000, 2_500], 2_500, limit],
     [
       'a second later while a status request hangs',
-      { steps: [GOING, 'hang'], timeoutMs: 5_000, endsAtMs: 6_000, atMs: [0, 1_000] },
+      [GOING, 'hang'],
+      5_000,
+      undefined,
+      [0, 1_000],
+      6_000,
+      limit,
     ],
     [
       'with the error of a service that answered no request',
-      {
-        steps: ['hang'],
-        timeoutMs: 5_000,
-        endsAtMs: 6_000,
-        atMs: [0],
-        error: { code: 'network', runId: 'r1' },
-      },
+      ['hang'],
+      5_000,
+      undefined,
+      [0],
+      6_000,
+      unanswered,
     ],
-    [
-      'counted from the create',
-      { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 4_000, atMs: [4_000, 5_000] },
-    ],
-    ['at once if it has passed', { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 6_000, atMs: [6_000] }],
-    [
-      'after a millisecond',
-      { steps: [GOING], timeoutMs: 1, atMs: [0, 1], error: { message: 'r1 is still running after 1 ms.' } },
-    ],
+    ['counted from the create', [GOING], 5_000, 4_000, [4_000, 5_000], 5_000, limit],
+    ['at once if it has passed', [GOING], 5_000, 6_000, [6_000], 6_000, limit],
+    ['after a millisecond', [GOING], 1, undefined, [0, 1], 1, { message: 'r1 is still running after 1 ms.' }],
     [
       'after more seconds',
-      {
-        steps: [GOING],
-        timeoutMs: 1_500,
-        afterCreateMs: 0,
-        atMs: [1_000, 1_500],
-        error: { message: 'r1 is still running after 2 s.' },
-      },
+      [GOING],
+      1_500,
+      0,
+      [1_000, 1_500],
+      1_500,
+      { message: 'r1 is still running after 2 s.' },
     ],
-  ])('ends a wait %s', async (_, { steps, timeoutMs, afterCreateMs, endsAtMs, atMs, error = limit }) => {
+  ])('ends a wait %s', async (_, steps, timeoutMs, fromMs, atMs, endsAtMs, error) => {
     const { client, clock, ...wire } = createBench(steps, { forever: true })
     const told: RushesError[] = []
-    await clock.advance(afterCreateMs ?? 0)
-    const createdAtMs = afterCreateMs === undefined ? undefined : 0
-    const onTrouble = (trouble: RushesError) => told.push(trouble)
+    await clock.advance(fromMs ?? 0)
+    const options = {
+      ...{ timeoutMs, createdAtMs: fromMs === undefined ? undefined : 0 },
+      onTrouble: (trouble: RushesError) => void told.push(trouble),
+    }
     let endedAtMs: number | undefined
-    const waited = rejection(
-      wait({ client, clock, random: () => 0 }, 'r1', { timeoutMs, createdAtMs, onTrouble }),
-    ).finally(() => {
+    const waited = rejection(wait({ client, clock, random }, 'r1', options)).finally(() => {
       endedAtMs = clock.monotonic()
     })
     await clock.advance(60_000)
     expect(await waited).toMatchObject(error)
-    expect([endedAtMs, wire.atMs, told]).toEqual([
-      endsAtMs ?? Math.max(timeoutMs, afterCreateMs ?? 0),
-      atMs,
-      [],
-    ])
+    expect([endedAtMs, wire.atMs, told]).toEqual([endsAtMs, atMs, []])
   })
 
   it('ends no wait when none is given', async () => {
-    const running = Array.from({ length: 150 }, () => GOING)
-    const { client, clock, atMs } = createBench([...running, DONE], {
-      limiter: unlimited(1),
-    })
-    expect((await clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1'))).phase).toBe('succeeded')
-    expect(atMs.at(-1)).toBe(600_000)
+    const { client, clock, atMs } = createBench([...Array<Step>(500).fill(GOING), DONE])
+    const { phase } = await clock.runUntil(wait({ client, clock, random }, 'r1'))
+    expect([phase, atMs.at(-1)]).toEqual(['succeeded', 500_000])
   })
 })
 
-describe('a signal', () => {
-  const reason = new RushesError('interrupted', 'a signal')
+const reason = new RushesError('interrupted', 'a signal')
 
-  it.each<[string, Step]>([
-    ['between status requests', GOING],
-    ['while a status request hangs', 'hang'],
-    ['between retries', BROKEN],
-  ])('%s ends the wait with its own reason', async (_, step) => {
-    const { client, clock } = createBench([step, step], { forever: true })
-    const stop = new AbortController()
-    const told: RushesError[] = []
-    const onTrouble = (error: RushesError) => told.push(error)
-    const waited = rejection(
-      wait({ client, clock, random: () => 0 }, 'r1', { signal: stop.signal, timeoutMs: 60_000, onTrouble }),
-    )
-    await clock.advance(500)
-    stop.abort(reason)
-    expect(await waited).toBe(reason)
-    expect(told.map(({ code }) => code)).not.toContain('interrupted')
-    expect(clock.sleepers).toBe(0)
-  })
+it.each<[string, Step]>([
+  ['between status requests', GOING],
+  ['while a status request hangs', 'hang'],
+  ['between retries', BROKEN],
+])('a signal %s ends the wait with its own reason', async (_, step) => {
+  const { client, clock } = createBench([step, step], { forever: true })
+  const stop = new AbortController()
+  const told: RushesError[] = []
+  const onTrouble = (error: RushesError) => told.push(error)
+  const waited = rejection(
+    wait({ client, clock, random }, 'r1', { signal: stop.signal, timeoutMs: 60_000, onTrouble }),
+  )
+  await clock.advance(500)
+  stop.abort(reason)
+  expect(await waited).toBe(reason)
+  expect(told.map(({ code }) => code)).not.toContain('interrupted')
+  expect(clock.sleepers).toBe(0)
 })
 
-describe('a wait whose limit passed while the machine slept', () => {
-  const NIGHT_MS = 8 * 3_600_000
-
-  /** The machine sleeps before the third status request. */
-  async function waitThroughNight(steps: readonly Step[]) {
-    const { client, clock, requests } = createBench(steps, { limiter: unlimited(0) })
-    let nightMs = 0
-    const sleepy = { ...clock, monotonic: () => clock.monotonic() + nightMs }
-    const waited = wait({ client, clock: sleepy, random: () => 0 }, 'r1', { timeoutMs: 60_000 }).catch(
-      (error: unknown) => error,
-    )
-    await clock.advance(1_500)
-    nightMs = NIGHT_MS
-    await clock.advance(60_000)
-    return { result: await waited, requests: requests.length }
-  }
-
-  it('asks once more, and ends with the state of a run that has ended', async () => {
-    expect((await waitThroughNight([GOING, GOING, DONE])).result).toMatchObject({
-      phase: 'succeeded',
-    })
-  })
-
-  it('ends at the limit if the run is still running', async () => {
-    const { result, requests } = await waitThroughNight([GOING, GOING, GOING])
-    expect([(result as RushesError).code, requests]).toEqual(['wait_timeout', 3])
-  })
+it.each<[string, Step, object]>([
+  ['ends with the state of a run that has ended', DONE, { phase: 'succeeded' }],
+  ['ends at the limit if the run is still running', GOING, { code: 'wait_timeout' }],
+])('a wait whose limit passed while the machine slept asks once more, and %s', async (_, third, end) => {
+  const { client, clock, requests } = createBench([GOING, GOING, third])
+  let nightMs = 0
+  const sleepy = { ...clock, monotonic: () => clock.monotonic() + nightMs }
+  const waited = wait({ client, clock: sleepy, random }, 'r1', { timeoutMs: 60_000 }).catch((error) => error)
+  await clock.advance(1_500)
+  nightMs = 8 * 3_600_000
+  await clock.advance(60_000)
+  expect(await waited).toMatchObject(end)
+  expect(requests).toHaveLength(3)
 })

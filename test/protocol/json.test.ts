@@ -54,14 +54,15 @@ describe('JSON', () => {
   })
 
   it('with millions of escapes keeps the digits of an integer, whole and torn', () => {
-    const text = `{"s":"${'\\n'.repeat(8_000_000)}","seed":${LARGEST},`
-    const whole = readJson(`${text}"end":0}`) as { seed: unknown }
-    const torn = readTornJson(text) as { seed: unknown }
-    expect([whole.seed, torn.seed]).toEqual([2n ** 64n - 1n, 2n ** 64n - 1n])
+    const text = `{"s":"${'\\n'.repeat(2_000_000)}","seed":${LARGEST},`
+    const seed = 2n ** 64n - 1n
+    expect(readJson(`${text}"end":0}`)).toMatchObject({ seed })
+    expect(readTornJson(text)).toMatchObject({ seed })
   })
 
   it('skips strings, and reads numbers of any length', () => {
-    const text = `{"image":"${'1'.repeat(30_000_000)}","number":${'1'.repeat(30_000_000)},"seed":${LARGEST}}`
+    const digits = '1'.repeat(10_000_000)
+    const text = `{"image":"${digits}","number":${digits},"seed":${LARGEST}}`
     expect(readJson(text)).toMatchObject({ number: Number.POSITIVE_INFINITY, seed: 2n ** 64n - 1n })
   })
 
@@ -71,17 +72,15 @@ describe('JSON', () => {
   })
 })
 
-describe('an integer', () => {
-  it.each([
-    ['7', 7],
-    ['0xffffffffffffffff', 18446744073709551615n],
-    ['0o17', 15],
-    ['1.0', undefined],
-    ['9'.repeat(1_000_000), undefined],
-    ['-9223372036854775809', undefined],
-  ])('is read as a number where that keeps its digits', (text, value) => {
-    expect(integerOf(text)).toBe(value)
-  })
+it.each([
+  ['7', 7],
+  ['0xffffffffffffffff', 18446744073709551615n],
+  ['0o17', 15],
+  ['1.0', undefined],
+  ['9'.repeat(1_000_000), undefined],
+  ['-9223372036854775809', undefined],
+])('an integer is read as a number where that keeps its digits: %.30s', (text, value) => {
+  expect(integerOf(text)).toBe(value)
 })
 
 describe('JSON that broke off', () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { parse } from 'yaml'
 import {
   firstPicture,
   mediaOfParameter,
@@ -7,18 +8,13 @@ import {
   withMedia,
 } from '../../src/protocol/media-parameters.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
-import { builtInSchema } from '../../src/protocol/models.js'
+import { builtInSchema, type ModelSchema } from '../../src/protocol/models.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 
-const schemaOf = (properties: Readonly<Record<string, unknown>>) => {
-  const document = readModelDocument(
-    { name: 'a/b', kind: 'image', input: { type: 'object', properties } },
-    (path, message) => {
-      throw new Error(`${path.join('.')} ${message}`)
-    },
-  )
-  if (document === undefined) throw new Error('no document')
-  return document.input
+/** The schema of a model with these properties, as a model file has them. */
+function schemaOf(properties: string): ModelSchema {
+  const value = { name: 'a/b', kind: 'image', input: { type: 'object', properties: parse(properties) } }
+  return readModelDocument(value, (_, message) => expect.unreachable(message))?.input as ModelSchema
 }
 
 it.each([
@@ -41,19 +37,17 @@ it.each([
 
 it('knows the built-in parameter, and lists of files', () => {
   expect([...mediaParameters(builtInSchema('video'))]).toEqual([['image_urls', 'image']])
-  const images = { type: 'array', items: { type: 'string', _fal_ui_field: 'image' } }
-  expect([...mediaParameters(schemaOf({ prompt: { type: 'string' }, refs: images }))]).toEqual([
-    ['refs', 'image'],
-  ])
+  const refs =
+    '{ prompt: { type: string }, refs: { type: array, items: { type: string, _fal_ui_field: image } } }'
+  expect([...mediaParameters(schemaOf(refs))]).toEqual([['refs', 'image']])
 })
 
-it('fills with -i the first picture, which is never a mask, or image_urls', () => {
-  const text = { type: 'string' }
-  expect(firstPicture(schemaOf({ mask_url: text, end_image: text, image: text }))).toBe('end_image')
-  expect(firstPicture(schemaOf({ image: text, image_urls: { type: 'array', items: text } }))).toBe(
-    'image_urls',
-  )
-  expect(firstPicture(schemaOf({ mask: text, audio_url: text }))).toBeUndefined()
+it.each([
+  ['mask_url: { type: string }, end_image: { type: string }, image: { type: string }', 'end_image'],
+  ['image: { type: string }, image_urls: { type: array, items: { type: string } }', 'image_urls'],
+  ['mask: { type: string }, audio_url: { type: string }', undefined],
+])('fills with -i the first picture, which is never a mask, or image_urls: %s: %s', (properties, first) => {
+  expect(firstPicture(schemaOf(`{ ${properties} }`))).toBe(first)
 })
 
 it('changes only the sources that an input has', () => {
@@ -87,26 +81,20 @@ it.each([
   [{ elements: [{ image_url: '', page_url: 'b', note: 'c.png' }] }, undefined],
   [{ images: ['a.png'] }, 'images takes an http(s) or data: URL, not "a.png"'],
 ])('checks the media in the fields of an object: %j', (input, expected) => {
-  const size = { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } }
-  const schema = schemaOf({
-    image_size: { anyOf: [{ type: 'string' }, size] },
-    elements: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { image_url: { type: 'string' }, page_url: { type: 'string', media: false } },
-      },
-    },
-    images: { type: 'array' },
-    loras: { type: 'array', items: { type: 'object', properties: { path: { type: 'string' } } } },
-  })
+  const schema = schemaOf(`
+    image_size: { anyOf: [{ type: string }, { type: object, properties: { width: { type: integer }, height: { type: integer } } }] }
+    elements:
+      type: array
+      items: { type: object, properties: { image_url: { type: string }, page_url: { type: string, media: false } } }
+    images: { type: array }
+    loras: { type: array, items: { type: object, properties: { path: { type: string } } } }`)
   expect(inputProblems(schema, input).map(({ parameter, message }) => `${parameter} ${message}`)).toEqual(
     [expected].flatMap((each) => each ?? []),
   )
 })
 
 it('does not measure a data: URL by the limit for URLs', () => {
-  const schema = schemaOf({ image_url: { type: 'string', maxLength: 20 } })
+  const schema = schemaOf('image_url: { type: string, maxLength: 20 }')
   expect(inputProblems(schema, { image_url: `data:image/png;base64,${'A'.repeat(50)}` })).toEqual([])
   expect(inputProblems(schema, { image_url: `https://a.example/${'a'.repeat(50)}` })).toHaveLength(1)
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { documentJson, MAX_PROPERTIES, readModelDocument } from '../../src/protocol/model-document.js'
 import { builtInSchema, type ModelDocument } from '../../src/protocol/models.js'
@@ -11,183 +12,186 @@ function read(value: unknown): { readonly document?: ModelDocument; readonly pro
   return { ...(document && { document }), problems }
 }
 
-function documentOf(value: object): ModelDocument {
-  const { document, problems } = read({ name: 'acme/still-2', kind: 'image', ...value })
+const IMAGE = { name: 'acme/still-2', kind: 'image' }
+
+/** The document of an image model with these fields, as a model file has them. */
+function documentOf(fields: string): ModelDocument {
+  const { document, problems } = read({ ...IMAGE, ...parse(fields) })
   expect(problems).toEqual([])
   return document as ModelDocument
 }
 
-const SCHEMA = {
-  type: 'object',
-  description: 'Stills',
-  required: ['prompt', 'size'],
-  properties: {
-    prompt: { type: 'string', description: 'What to draw', maxLength: 5 },
-    size: { type: 'string', enum: ['s', 'm'], default: 's' },
-    steps: { type: 'integer', minimum: 1, maximum: 50, default: 20 },
-    guidance: { type: 'number', minimum: 0 },
-    tiled: { type: 'boolean' },
-    loras: { type: 'array', items: { type: 'string' }, maxItems: 2 },
-    region: { type: 'object', properties: { x: { type: 'integer' } } },
-    either: { anyOf: [{ type: 'string' }, { type: 'null' }] },
-  },
-}
+const PROPERTIES = `
+    prompt: { type: string, description: What to draw, maxLength: 5 }
+    size: { type: string, enum: [s, m], default: s }
+    steps: { type: integer, minimum: 1, maximum: 50, default: 20 }
+    guidance: { type: number, minimum: 0 }
+    tiled: { type: boolean }
+    loras: { type: array, items: { type: string }, maxItems: 2 }
+    region: { type: object, properties: { x: { type: integer } } }
+    either: { anyOf: [{ type: string }, { type: "null" }] }`
+const WHOLE = `
+input:
+  type: object
+  title: image
+  description: Stills
+  required: [prompt, size]
+  properties:${PROPERTIES}`
+
+const inputOf = (fields: string) => documentOf(fields).input
+
+/** What is wrong with an input. */
+const problemsOf = (schema: ModelDocument['input'], input: object) =>
+  inputProblems(schema, input as Record<string, unknown>).map(
+    ({ parameter, message }) => `${parameter} ${message}`,
+  )
 
 describe('a document', () => {
   it('with a whole schema has its properties alone', () => {
-    const { input } = documentOf({ input: SCHEMA })
+    const input = inputOf(WHOLE)
     expect(input.required).toEqual(['prompt', 'size'])
     expect(Object.entries(input.properties).map(([name, { type }]) => `${name} ${type}`)).toEqual([
-      'prompt string',
-      'size string',
-      'steps integer',
-      'guidance number',
-      'tiled boolean',
-      'loras array',
-      'region other',
-      'either other',
+      ...['prompt string', 'size string', 'steps integer', 'guidance number', 'tiled boolean', 'loras array'],
+      ...['region other', 'either other'],
     ])
+    expect(defaultsOf(input)).toEqual({ size: 's', steps: 20 })
   })
 
   it('in the short form adds to the built-in properties of its kind, and takes away from them', () => {
-    const { input } = documentOf({
-      input: { aspect_ratio: false, seed: { type: 'integer', required: true }, quality: { type: 'string' } },
-    })
+    const input = inputOf(
+      'input: { aspect_ratio: false, seed: { type: integer, required: true }, quality: { type: string } }',
+    )
     const { aspect_ratio: _, ...others } = builtInSchema('image').properties
     expect(Object.keys(input.properties)).toEqual([...Object.keys(others), 'seed'])
     expect(input.required).toEqual(['prompt', 'seed'])
-    expect(documentOf({ kind: 'video' }).input).toEqual(builtInSchema('video'))
+    expect(inputOf('kind: video')).toEqual(builtInSchema('video'))
     expect(input.properties.seed).toEqual({ type: 'integer', description: '' })
   })
 
-  it('keeps a built-in property required that it replaces, unless it says otherwise', () => {
-    const input = (required?: boolean) =>
-      documentOf({ input: { prompt: { type: 'string', maxLength: 9, required } } }).input
-    expect(input().required).toEqual(['prompt'])
-    expect(input(false).required).toEqual([])
-  })
+  it.each([
+    ['maxLength: 9', ['prompt']],
+    ['maxLength: 9, required: false', []],
+  ])(
+    'keeps a built-in property required that it replaces, unless it says otherwise: %s',
+    (more, required) => {
+      expect(inputOf(`input: { prompt: { type: string, ${more} } }`).required).toEqual(required)
+    },
+  )
 
   it('shows the keywords that it was read with, without its engine', () => {
-    const input = { ...SCHEMA, title: 'image' }
-    const price = { run: 0.1, factors: { size: { m: 1.5 } } }
-    const shown = documentJson(documentOf({ input, price, default: true, engine: { url: 'x' } }))
-    expect(shown).toMatchObject({ name: 'acme/still-2', kind: 'image', price, default: true })
-    expect(read(shown).document).toEqual(documentOf({ input, price, default: true }))
+    const fields = `${WHOLE}\nprice: { run: 0.1, factors: { size: { m: 1.5 } } }\ndefault: true`
+    const shown = documentJson(documentOf(`${fields}\nengine: { url: x }`))
+    const { input, ...others } = parse(fields)
+    expect(shown).toMatchObject({ ...IMAGE, ...others })
+    expect(read(shown).document).toEqual(documentOf(fields))
     expect(shown).not.toHaveProperty('engine')
-    const { properties } = shown.input as { properties: Record<string, unknown> }
-    expect(properties.region).toEqual(SCHEMA.properties.region)
+    expect(shown).toHaveProperty('input.properties.region', input.properties.region)
   })
 
   it('accepts a text or an object where a property is both, and is shown so', () => {
-    const size = {
-      anyOf: [
-        { type: 'string', enum: ['square', 'wide'] },
-        { type: 'object', properties: { width: { type: 'integer' } } },
-      ],
-      default: 'square',
-      description: 'Size',
-    }
-    const document = documentOf({ input: { size } })
-    const { properties } = documentJson(document).input as { properties: Record<string, unknown> }
-    expect(properties.size).toEqual(size)
+    const size = `{ anyOf: [{ type: string, enum: [square, wide] }, { type: object, properties: { width: { type: integer } } }],
+      default: square, description: Size }`
+    const document = documentOf(`input: { size: ${size} }`)
+    expect(documentJson(document)).toHaveProperty('input.properties.size', parse(size))
     expect(read(documentJson(document)).document).toEqual(document)
-    const problemOf = (value: unknown) =>
-      inputProblems(document.input, { prompt: 'x', size: value })[0]?.message
-    expect([problemOf('wide'), problemOf({ width: 640 })]).toEqual([undefined, undefined])
-    expect(problemOf('huge')).toMatch(/^must be one of square, wide/)
-    expect(problemOf(7)).toBeDefined()
-    expect(read({ ...image, input: { size: { ...size, default: { width: 1 } } } }).problems).toEqual([
+    const problems = (value: unknown) => problemsOf(document.input, { prompt: 'x', size: value })
+    expect([problems('wide'), problems({ width: 640 })]).toEqual([[], []])
+    expect(problems('huge')).toEqual([expect.stringMatching(/^size must be one of square, wide/)])
+    expect(problems(7)).toHaveLength(1)
+    const wrong = size.replace('default: square', 'default: { width: 1 }')
+    expect(read({ ...IMAGE, ...parse(`input: { size: ${wrong} }`) }).problems).toEqual([
       'input.size.default: must be text',
     ])
   })
 
-  const image = { name: 'acme/still-2', kind: 'image' }
-  const NOT_A_NAME = 'name: must be a model name of the form <provider>/<name>'
-  const NOT_A_PRICE = 'price.run: must be a number from 0 to 1000000000 with at most six decimals'
-  const notValues = (type: string) => `input.x.enum: must be a list of 1 to 1000 values of type ${type}`
-  const noFactors = (name: string) =>
-    `price.factors.${name}: is a list or a map: only text, numbers and booleans can have factors`
-  const property = (schema: unknown) => ({ ...image, input: { x: schema } })
-  const many = Object.fromEntries(
-    Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }]),
-  )
-  it.each<[unknown, string]>([
-    [null, ': is not a map'],
-    [{ ...image, name: 'acme/\u001b[31m' }, NOT_A_NAME],
-    [{ ...image, kind: 'audio' }, 'kind: must be video or image'],
-    [{ ...image, default: 1 }, 'default: must be true or false'],
+  it.each([
+    ['name: "acme/\\u001b[31m"', 'name: must be a model name of the form <provider>/<name>'],
+    ['kind: audio', 'kind: must be video or image'],
+    ['default: 1', 'default: must be true or false'],
+    [`pad: ${'x'.repeat(300_000)}`, ': is larger than 256 KiB'],
+    ['input: { prompt: { type: integer } }', 'input.prompt: must be a string'],
+    ['input: { image_urls: { type: string } }', 'input.image_urls: must be a list of strings'],
+    ['input: { type: object, required: [x] }', 'input.required.0: "x" is not among the properties'],
+    ['input: { type: object, required: x }', 'input.required: must be a list of strings'],
+    ['input: { properties: { x: { type: string } } }', 'input: needs "type: object" beside "properties"'],
     [
-      { ...image, input: { type: 'object', properties: many } },
-      `input.properties: has 10000 properties; the limit is ${MAX_PROPERTIES}`,
-    ],
-    [{ ...image, pad: 'x'.repeat(300_000) }, ': is larger than 256 KiB'],
-    [
-      JSON.parse('{"name":"a/b","kind":"image","input":{"__proto__":{"type":"string"}}}'),
-      'input.__proto__: "__proto__" is not a property name',
-    ],
-    [{ ...image, input: { prompt: { type: 'integer' } } }, 'input.prompt: must be a string'],
-    [{ ...image, input: { image_urls: { type: 'string' } } }, 'input.image_urls: must be a list of strings'],
-    [
-      { ...image, input: { type: 'object', required: ['x'] } },
-      'input.required.0: "x" is not among the properties',
-    ],
-    [{ ...image, input: { type: 'object', required: 'x' } }, 'input.required: must be a list of strings'],
-    [
-      { ...image, input: { properties: { x: { type: 'string' } } } },
-      'input: needs "type: object" beside "properties"',
-    ],
-    [
-      property({ type: 'int' }),
+      'input: { x: { type: int } }',
       'input.x.type: must be one of string, integer, number, boolean, array, object, null',
     ],
-    [property({ type: 'integer', required: 'yes' }), 'input.x.required: must be true or false'],
+    ['input: { x: { type: integer, required: "yes" } }', 'input.x.required: must be true or false'],
     [
-      property({ type: 'string', enum: [5, 10] }),
-      `${notValues('string')} (put numbers, true and false in quotes)`,
+      'input: { x: { type: string, enum: [5, 10] } }',
+      'input.x.enum: must be a list of 1 to 1000 values of type string (put numbers, true and false in quotes)',
     ],
     [
-      { ...image, input: { hd: { type: 'boolean' } }, price: { run: 1, factors: { hd: { yes: 2 } } } },
-      'price.factors.hd.yes: "yes" is not one of true, false',
+      'input: { x: { type: integer, enum: [] } }',
+      'input.x.enum: must be a list of 1 to 1000 values of type integer',
     ],
-    [property({ type: 'integer', enum: [] }), notValues('integer')],
-    [property({ type: 'integer', enum: [1, 1.5] }), notValues('integer')],
     [
-      property({ type: 'integer', minimum: 50, maximum: 1 }),
+      'input: { x: { type: integer, enum: [1, 1.5] } }',
+      'input.x.enum: must be a list of 1 to 1000 values of type integer',
+    ],
+    [
+      'input: { x: { type: integer, minimum: 50, maximum: 1 } }',
       'input.x.minimum: 50 is greater than the maximum 1',
     ],
-    [property({ type: 'string', maxLength: -1 }), 'input.x.maxLength: must be a whole number from 0'],
+    ['input: { x: { type: string, maxLength: -1 } }', 'input.x.maxLength: must be a whole number from 0'],
     [
-      property({ type: 'integer', maximum: 9, default: 10 }),
+      'input: { x: { type: integer, maximum: 9, default: 10 } }',
       'input.x.default: must be a whole number up to 9, not 10',
     ],
-    [{ ...image, price: { run: 0.0000001 } }, NOT_A_PRICE],
     [
-      { ...image, price: { run: 1, factors: { fps: { 1: 2 } } } },
-      'price.factors.fps: is not a property of the input',
+      'price: { run: 0.0000001 }',
+      'price.run: must be a number from 0 to 1000000000 with at most six decimals',
     ],
-    [{ ...image, price: { run: 1, factors: { image_urls: { 1: 1.5 } } } }, noFactors('image_urls')],
+    ['price: { run: 1, factors: { fps: { 1: 2 } } }', 'price.factors.fps: is not a property of the input'],
     [
-      { ...image, price: { run: 1, factors: { quality: { best: 2 } } } },
+      'price: { run: 1, factors: { image_urls: { 1: 1.5 } } }',
+      'price.factors.image_urls: is a list or a map: only text, numbers and booleans can have factors',
+    ],
+    [
+      'price: { run: 1, factors: { quality: { best: 2 } } }',
       'price.factors.quality.best: "best" is not one of basic, high',
     ],
     [
-      { ...image, input: { steps: { type: 'integer' } }, price: { run: 1, factors: { steps: { '05': 2 } } } },
+      '{ input: { hd: { type: boolean } }, price: { run: 1, factors: { hd: { yes: 2 } } } }',
+      'price.factors.hd.yes: "yes" is not one of true, false',
+    ],
+    [
+      '{ input: { steps: { type: integer } }, price: { run: 1, factors: { steps: { "05": 2 } } } }',
       'price.factors.steps.05: "05" is not a number in its shortest form',
     ],
-  ])('is refused: %#', (value, problem) => {
-    const { document, problems } = read(value)
+  ])('is refused: %.80s', (fields, problem) => {
+    const { document, problems } = read({ ...IMAGE, ...parse(fields) })
     expect(document).toBeUndefined()
     expect(problems).toContain(problem)
   })
 
-  it('rejects a document that is nested too deeply to be written', () => {
-    const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)
-    expect(read({ ...image, deep }).problems).toEqual([': is larger than 256 KiB'])
+  const many = Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }])
+  it.each<[string, unknown, string]>([
+    ['is not a map', null, ': is not a map'],
+    [
+      'has too many properties',
+      { ...IMAGE, input: { type: 'object', properties: Object.fromEntries(many) } },
+      `input.properties: has 10000 properties; the limit is ${MAX_PROPERTIES}`,
+    ],
+    [
+      'has a property that every object has',
+      JSON.parse('{"name":"a/b","kind":"image","input":{"__proto__":{"type":"string"}}}'),
+      'input.__proto__: "__proto__" is not a property name',
+    ],
+    [
+      'is nested too deeply to be written',
+      { ...IMAGE, deep: JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`) },
+      ': is larger than 256 KiB',
+    ],
+  ])('is refused that %s', (_, value, problem) => {
+    expect(read(value)).toEqual({ problems: [problem] })
   })
 
   it('never runs a regular expression', () => {
-    const { input } = documentOf({ input: { code: { type: 'string', pattern: '^(a+)+$' } } })
-    expect(inputProblems(input, { prompt: 'x', code: `${'a'.repeat(40)}!` })).toEqual([])
+    const input = inputOf('input: { code: { type: string, pattern: "^(a+)+$" } }')
+    expect(problemsOf(input, { prompt: 'x', code: `${'a'.repeat(40)}!` })).toEqual([])
   })
 })
 
@@ -198,45 +202,32 @@ it.each([
   [['lora_1', 'lora1', 'lora_2'], '--lora-1 --lora-2'],
   [['show', 'dryRun', 'promptFile', 'noLogo', 'n'], '--n'],
 ])('the flags of %j are %s: never the name of another flag', (names, flags) => {
-  const properties = Object.fromEntries(names.map((name) => [name, { type: 'boolean' }]))
-  const { input } = documentOf({ input: { type: 'object', properties } })
+  const properties = names.map((name) => `${name}: { type: boolean }`)
+  const input = inputOf(`input: { type: object, properties: { ${properties} } }`)
   expect([...flagsOf(input).values()].join(' ')).toBe(flags)
 })
 
 it('a list of values that cannot be used makes its property one without a flag', () => {
-  const loras = { type: 'array', items: { type: 'string', enum: [1] } }
-  const { input } = documentOf({ input: { loras } })
-  expect(input.properties.loras).toEqual({ type: 'other', description: '', json: loras })
-})
-
-describe('an input of a document', () => {
-  const styles = { type: 'array', items: { type: 'string', enum: ['ink', 'oil'] }, maxItems: 2 }
-  const { input } = documentOf({
-    input: { ...SCHEMA, properties: { ...SCHEMA.properties, styles } },
-  })
-  it.each<[object, readonly string[]]>([
-    [{ prompt: 'fox', size: 's', region: 'anything', either: null }, []],
-    [{}, ['prompt is missing', 'size is missing']],
-    [{ prompt: 'sixsix', size: 's' }, ['prompt must have at most 5 characters, not 6']],
-    [{ prompt: 'x', size: 's', steps: 51 }, ['steps must be a whole number from 1 to 50, not 51']],
-    [{ prompt: 'x', size: 's', guidance: '1' }, ['guidance must be a number from 0, not "1"']],
-    [{ prompt: 'x', size: 's', loras: ['a', 'b', 'c'] }, ['loras takes at most 2, not 3']],
-    [{ prompt: 'x', size: 's', tiled: 'yes' }, ['tiled must be true or false, not "yes"']],
-    [{ prompt: 'x', size: 's', styles: ['ink', 'oil'] }, []],
-    [
-      { prompt: 'x', size: 's', styles: ['inc', 'ink'] },
-      ['styles/0 must be one of ink, oil, not "inc" (did you mean "ink"?)'],
-    ],
-    [{ prompt: 'x', size: 's', constructor: 1, toString: 1 }, []],
-  ])('%j: %j', (value, problems) => {
-    expect(
-      inputProblems(input, value as Record<string, unknown>).map(
-        ({ parameter, message }) => `${parameter} ${message}`,
-      ),
-    ).toEqual(problems)
+  const loras = '{ type: array, items: { type: string, enum: [1] } }'
+  expect(inputOf(`input: { loras: ${loras} }`).properties.loras).toEqual({
+    ...{ type: 'other', description: '', json: parse(loras) },
   })
 })
 
-it('has the defaults of its parameters', () => {
-  expect(defaultsOf(documentOf({ input: SCHEMA }).input)).toEqual({ size: 's', steps: 20 })
+it.each([
+  ['region: anything, either: null', []],
+  ['prompt: sixsix', ['prompt must have at most 5 characters, not 6']],
+  ['steps: 51', ['steps must be a whole number from 1 to 50, not 51']],
+  ['guidance: "1"', ['guidance must be a number from 0, not "1"']],
+  ['loras: [a, b, c]', ['loras takes at most 2, not 3']],
+  ['tiled: "yes"', ['tiled must be true or false, not "yes"']],
+  ['styles: [ink, oil]', []],
+  ['styles: [inc, ink]', ['styles/0 must be one of ink, oil, not "inc" (did you mean "ink"?)']],
+  ['constructor: 1, toString: 1', []],
+])('an input of a document with %s: %j', (fields, problems) => {
+  const input = inputOf(
+    `${WHOLE}\n    styles: { type: array, items: { type: string, enum: [ink, oil] }, maxItems: 2 }`,
+  )
+  expect(problemsOf(input, {})).toEqual(['prompt is missing', 'size is missing'])
+  expect(problemsOf(input, { prompt: 'fox', size: 's', ...parse(`{${fields}}`) })).toEqual(problems)
 })

@@ -13,65 +13,61 @@ import { safeName, safePart } from '../../src/protocol/output-names.js'
 import { anyCharacter } from '../support/any-character.js'
 import { expectLinear } from '../support/growth.js'
 
-const folder = (path: string): Target => ({ kind: 'folder', folder: path })
-const template = (path: string): Target => ({ kind: 'template', template: path })
 const run = (runId: string, more: Partial<OutputToName> = {}): OutputToName => ({
-  runId,
-  kind: 'video',
-  ...more,
+  ...{ runId, kind: 'video', ...more },
 })
 
-const named = (target: Target, ...outputs: OutputToName[]) => new Namer(target).name(outputs)
+const OPTIONS = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }
+const WINDOWS = { ...OPTIONS, separator: '\\' } as const
 
-describe('an id in a file name', () => {
-  it.each([
-    ['../../etc/passwd', '_.._etc_passwd'],
-    ['-rf', 'rf'],
-    ['.bashrc', 'bashrc'],
-    ['x'.repeat(1_000), 'x'.repeat(100)],
-  ])('%j becomes %j', (id, name) => {
-    expect(safeName(id)).toBe(name)
-  })
+/** Where `-o` leads. */
+const target = (given: string, options: Parameters<typeof parseTarget>[1] = OPTIONS) =>
+  parseTarget(given, options) as Target
+
+const named = (given: string, ...outputs: OutputToName[]) => new Namer(target(given)).name(outputs)
+
+it.each([
+  ['../../etc/passwd', '_.._etc_passwd'],
+  ['-rf', 'rf'],
+  ['.bashrc', 'bashrc'],
+  ['x'.repeat(1_000), 'x'.repeat(100)],
+])('the id %j is %j in a file name', (id, name) => {
+  expect(safeName(id)).toBe(name)
 })
 
-describe('a name that a person chose', () => {
-  it.each([
-    ['Füchse 狐', 'Füchse 狐'],
-    ['..', '_'],
-    ['  -x. ', 'x'],
-    ['a\u202eb\u200bc', 'a_b_c'],
-    ['{ext}', '_ext_'],
-    ['狐'.repeat(100), '狐'.repeat(33)],
-    ['', '_'],
-  ])('%j becomes %j', (text, part) => {
-    expect(safePart(text)).toBe(part)
-  })
+it.each([
+  ['Füchse 狐', 'Füchse 狐'],
+  ['..', '_'],
+  ['  -x. ', 'x'],
+  ['a\u202eb\u200bc', 'a_b_c'],
+  ['{ext}', '_ext_'],
+  ['狐'.repeat(100), '狐'.repeat(33)],
+  ['', '_'],
+])('the name %j, which a person chose, is %j in a file name', (text, part) => {
+  expect(safePart(text)).toBe(part)
 })
 
 describe('the names of -d', () => {
-  it('use the id of each run', () => {
-    expect(named(folder('.'), run('a'), run('b'))).toEqual(['a.{ext}', 'b.{ext}'])
-  })
-
-  it('count the outputs of a run that has several', () => {
-    expect(named(folder('.'), run('a'), run('a'), run('b'))).toEqual(['a-1.{ext}', 'a-2.{ext}', 'b.{ext}'])
-  })
-
-  it.each([
-    ['out', 'out/a.{ext}'],
-    ['out/', 'out/a.{ext}'],
-    ['/', '/a.{ext}'],
-    ['{kind}/{index}/', 'video/1/a.{ext}'],
-  ])('stand in %j as the user wrote it', (path, name) => {
-    expect(named(folder(path), run('a'))).toEqual([name])
-  })
-
-  it('stay apart when ids differ in nothing that a file name can hold', () => {
-    expect(named(folder('.'), run('a/b'), run('a:b'), run('A_B'))).toEqual([
-      'a_b.{ext}',
-      'a_b-2.{ext}',
-      'A_B-3.{ext}',
-    ])
+  it.each<[string, string, readonly OutputToName[], readonly string[]]>([
+    ['use the id of each run', '.', [run('a'), run('b')], ['a.{ext}', 'b.{ext}']],
+    [
+      'count the outputs of a run that has several',
+      '.',
+      [run('a'), run('a'), run('b')],
+      ['a-1.{ext}', 'a-2.{ext}', 'b.{ext}'],
+    ],
+    ['stand in a folder that exists', 'clips', [run('a')], ['clips/a.{ext}']],
+    ['stand in a new folder', 'out/', [run('a')], ['out/a.{ext}']],
+    ['stand in the root', '/', [run('a')], ['/a.{ext}']],
+    ['stand in a folder with words', '{kind}/{index}/', [run('a')], ['video/1/a.{ext}']],
+    [
+      'stay apart when ids differ in nothing that a file name can hold',
+      '.',
+      [run('a/b'), run('a:b'), run('A_B')],
+      ['a_b.{ext}', 'a_b-2.{ext}', 'A_B-3.{ext}'],
+    ],
+  ])('%s', (_, given, outputs, names) => {
+    expect(named(given, ...outputs)).toEqual(names)
   })
 })
 
@@ -85,12 +81,12 @@ describe('a template', () => {
     ['{kind}-{id}.{ext}', ['video-a.{ext}', 'video-b.{ext}', 'video-c.{ext}']],
     ['{name}', ['a', 'b', 'c']],
   ])('%j', (path, names) => {
-    expect(named(template(path), run('a'), run('b'), run('c'))).toEqual(names)
+    expect(named(path, run('a'), run('b'), run('c'))).toEqual(names)
   })
 
   it('gives no name twice, whichever came first', () => {
     const names = ['a', 'a', 'a-2', 'A', 'a-2']
-    expect(named(template('{name}.png'), ...names.map((name) => run('x', { name })))).toEqual([
+    expect(named('{name}.png', ...names.map((name) => run('x', { name })))).toEqual([
       'a.png',
       'a-2.png',
       'a-2-2.png',
@@ -101,15 +97,15 @@ describe('a template', () => {
 
   it('numbers ten thousand outputs of one name in linear time', async () => {
     await expectLinear(10_000, (count) => {
-      const names = named(template('fox.png'), ...Array<OutputToName>(count).fill(run('r')))
+      const names = named('fox.png', ...Array<OutputToName>(count).fill(run('r')))
       expect(new Set(names).size).toBe(count)
       expect(names.at(-1)).toBe(`fox-${count}.png`)
     })
   })
 
   it('goes on counting over the calls of one command', () => {
-    const namer = new Namer(template('{index}-fox.png'))
-    const plain = new Namer(template('fox.png'))
+    const namer = new Namer(target('{index}-fox.png'))
+    const plain = new Namer(target('fox.png'))
     expect([namer.name([run('a'), run('a')]), namer.name([run('b')])]).toEqual([
       ['1-fox.png', '2-fox.png'],
       ['3-fox.png'],
@@ -124,7 +120,7 @@ describe('a template', () => {
     // What the user wrote is the user's.
     ['con/{id}', 'a', 'con/a'],
   ])('%j with the id %j is %j', (path, id, name) => {
-    expect(named(template(path), run(id))).toEqual([name])
+    expect(named(path, run(id))).toEqual([name])
   })
 
   it('stays in its folder, whatever the server says', () => {
@@ -138,7 +134,7 @@ describe('a template', () => {
     const shape = fc.constantFrom('{id}', '{id}.{ext}', '{kind}/{name}', 'a{name}b', '{name}{id}{kind}.{ext}')
     fc.assert(
       fc.property(shape, hostile, hostile, hostile, hostile, (path, runId, kind, name, extension) => {
-        const [given = ''] = named(template(`out/${path}`), { runId, kind, name })
+        const [given = ''] = named(`out/${path}`, { runId, kind, name })
         const full = withExtension(given, extension)
         expect(posix.normalize(full)).toBe(full)
         expect(full.split('/').length).toBe(`out/${path}`.split('/').length)
@@ -151,22 +147,18 @@ describe('a template', () => {
   })
 })
 
-describe('what is known before anything is paid for', () => {
-  it.each<[Target, number, readonly string[]]>([
-    [template('fox.png'), 1, ['fox.png']],
-    [template('fox.png'), 3, ['fox.png', 'fox-2.png', 'fox-3.png']],
-    [template('{kind}-{index}'), 2, ['image-1', 'image-2']],
-    [template('{name}.png'), 2, []],
-    [template('{id}.png'), 2, []],
-    [template('fox.{ext}'), 1, []],
-    [folder('.'), 1, []],
-    [{ kind: 'stdout' }, 1, []],
-  ])('%j of %i runs', (target, count, paths) => {
-    expect(knownPaths(target, count, 'image')).toEqual(paths)
-  })
+it.each<[string, number, readonly string[]]>([
+  ['fox.png', 1, ['fox.png']],
+  ['fox.png', 3, ['fox.png', 'fox-2.png', 'fox-3.png']],
+  ['{kind}-{index}', 2, ['image-1', 'image-2']],
+  ['{name}.png', 2, []],
+  ['{id}.png', 2, []],
+  ['fox.{ext}', 1, []],
+  ['.', 1, []],
+  ['-', 1, []],
+])('the names of -o %s for %i runs are known before anything is paid for: %j', (given, count, paths) => {
+  expect(knownPaths(target(given), count, 'image')).toEqual(paths)
 })
-
-const options = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }
 
 describe('where outputs go', () => {
   it.each([
@@ -181,20 +173,20 @@ describe('where outputs go', () => {
     // Braces without a word in them are text.
     ['{}', { kind: 'template', template: '{}' }],
     ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
-  ])('-o %j', (given, target) => {
-    expect(parseTarget(given, options)).toEqual(target)
+  ])('-o %j', (given, expected) => {
+    expect(parseTarget(given, OPTIONS)).toEqual(expected)
   })
 
   it('is the current folder with -d alone, and follows -o when both are given', () => {
-    expect(parseTarget(undefined, { ...options, download: true })).toEqual({ kind: 'folder', folder: '.' })
-    expect(parseTarget('fox', { ...options, download: true })).toEqual({ kind: 'template', template: 'fox' })
+    expect(parseTarget(undefined, { ...OPTIONS, download: true })).toEqual({ kind: 'folder', folder: '.' })
+    expect(parseTarget('fox', { ...OPTIONS, download: true })).toEqual({ kind: 'template', template: 'fox' })
   })
 
   it.each([
     ['{indx}.png', '{indx}', 'Did you mean {index}?'],
     ['{prompt}/', '{prompt}', '{id} {index} {kind} {name} {ext}'],
   ])('-o %j is a usage error', (given, named, hint) => {
-    expect(() => parseTarget(given, options)).toThrow(
+    expect(() => parseTarget(given, OPTIONS)).toThrow(
       expect.objectContaining({
         code: 'usage',
         message: expect.stringContaining(named),
@@ -204,33 +196,27 @@ describe('where outputs go', () => {
   })
 
   it.each(['', 'a\0b'])('-o %j is a usage error', (given) => {
-    expect(() => parseTarget(given, options)).toThrow(expect.objectContaining({ code: 'usage' }))
+    expect(() => parseTarget(given, OPTIONS)).toThrow(expect.objectContaining({ code: 'usage' }))
   })
 })
 
 describe('on Windows', () => {
-  const windows = { download: false, isFolder: () => false, separator: '\\' } as const
-
   it.each([
     ['C:\\clips\\', { kind: 'folder', folder: 'C:\\clips\\' }],
     ['a\\{name}.{ext}', { kind: 'template', template: 'a\\{name}.{ext}' }],
-  ])('-o %j', (given, target) => {
-    expect(parseTarget(given, windows)).toEqual(target)
+  ])('-o %j', (given, expected) => {
+    expect(target(given, WINDOWS)).toEqual(expected)
   })
 
   it.each<[Target, readonly string[]]>([
-    [{ kind: 'folder', folder: 'C:\\clips\\' }, ['C:\\clips\\CON-1.{ext}', 'C:\\clips\\CON-2.{ext}']],
+    [target('C:\\clips\\', WINDOWS), ['C:\\clips\\CON-1.{ext}', 'C:\\clips\\CON-2.{ext}']],
     [{ kind: 'folder', folder: 'C:\\clips' }, ['C:\\clips/CON-1.{ext}', 'C:\\clips/CON-2.{ext}']],
     // The drive stays, and what a server says becomes one name: no further folder, stream or device.
-    [{ kind: 'template', template: 'C:\\a.b\\{name}' }, ['C:\\a.b\\_nul', 'C:\\a.b\\x_.._y_z']],
-    [{ kind: 'template', template: '{name}\\{id}' }, ['_nul\\_CON', 'x_.._y_z\\_CON']],
-    [{ kind: 'template', template: 'a.b\\fox' }, ['a.b\\fox', 'a.b\\fox-2']],
-  ])('%j', (target, names) => {
-    const subjects = [
-      { runId: 'CON', kind: 'image', name: 'nul. .' },
-      { runId: 'CON', kind: 'image', name: 'x\\..\\y:z' },
-    ]
-    const given = new Namer(target, '\\').name(subjects)
-    expect(given).toEqual(names)
+    [target('C:\\a.b\\{name}', WINDOWS), ['C:\\a.b\\_nul', 'C:\\a.b\\x_.._y_z']],
+    [target('{name}\\{id}', WINDOWS), ['_nul\\_CON', 'x_.._y_z\\_CON']],
+    [target('a.b\\fox', WINDOWS), ['a.b\\fox', 'a.b\\fox-2']],
+  ])('%j: %j', (place, names) => {
+    const outputs = ['nul. .', 'x\\..\\y:z'].map((name) => run('CON', { name }))
+    expect(new Namer(place, '\\').name(outputs)).toEqual(names)
   })
 })

@@ -11,7 +11,8 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { until } from '../support/until.js'
+import { until } from '../support/index.js'
+import { createGate } from '../support/model-servers/http.js'
 import {
   answer,
   type Chunks,
@@ -38,21 +39,11 @@ const refused = (message: string) => ({
   }),
 })
 
-const gate = () => {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { opened, open }
-}
-
-describe('a file in place', () => {
-  it('has the folders it needs, and the mode of any file', async () => {
-    const folder = newFolder()
-    expect(await put(join(folder, 'a/b/fox.png'))).toMatchObject({ ok: true })
-    expect(contents(folder)).toEqual(['a', 'a/b', 'a/b/fox.png'])
-    expect(statSync(join(folder, 'a/b/fox.png')).mode & 0o777).toBe(0o666 & ~process.umask())
-  })
+it('a file has the folders it needs, and the mode of any file', async () => {
+  const folder = newFolder()
+  expect(await put(join(folder, 'a/b/fox.png'))).toMatchObject({ ok: true })
+  expect(contents(folder)).toEqual(['a', 'a/b', 'a/b/fox.png'])
+  expect(statSync(join(folder, 'a/b/fox.png')).mode & 0o777).toBe(0o666 & ~process.umask())
 })
 
 describe('without --overwrite', () => {
@@ -93,12 +84,12 @@ it.each([
   ['with --overwrite both succeed, and the last one stays', true],
 ])('of two downloads to one path at once, %s', async (_, overwrite) => {
   const path = join(newFolder(), 'fox.png')
-  const both = gate()
+  const both = createGate()
   let halfway = 0
   const racing = async function* (content: string) {
     yield Buffer.alloc(5_000, content)
     if (++halfway === 2) both.open()
-    await both.opened
+    await both.after
     yield Buffer.from(content)
   }
   const results = await Promise.all(

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
+import { HttpFailure } from '../../src/host/http.js'
+import { createGate } from '../support/model-servers/http.js'
 import {
   answer,
+  type Chunks,
   contents,
   createWork,
   download,
@@ -34,14 +37,9 @@ describe('a download', () => {
     const host = await serve((_, response) => response.setHeader('content-type', 'image/png').end(PNG))
     const url = `${host}/out/1?X-Signature=secret`
     const path = `${folder}/run-1.png`
+    const file = { path, bytes: PNG.byteLength, sha256: sha256(PNG), url, content_type: 'image/png' }
     expect(await createWork().download([output(url)], into(folder))).toEqual([
-      {
-        ok: true,
-        file: {
-          ...{ path, bytes: PNG.byteLength, sha256: sha256(PNG), url, content_type: 'image/png' },
-        },
-        warnings: [],
-      },
+      { ok: true, file, warnings: [] },
     ])
     expect(contents(folder)).toEqual(['run-1.png'])
     expect(readFileSync(path)).toEqual(PNG)
@@ -74,15 +72,12 @@ describe('a download', () => {
   it('runs beside three others; results keep their order, and a failure stops no other', async () => {
     let now = 0
     let most = 0
-    let allIn = () => {}
     // The first four wait for each other, however busy the machine is.
-    const four = new Promise<void>((resolve) => {
-      allIn = resolve
-    })
+    const four = createGate()
     const host = await serve(async ({ url }, response) => {
       most = Math.max(most, ++now)
-      if (now === 4) allIn()
-      await four
+      if (now === 4) four.open()
+      await four.after
       setTimeout(() => {
         now--
         if (url === '/3') response.writeHead(404).end()
@@ -122,46 +117,45 @@ describe('a download', () => {
 })
 
 describe('an incomplete response', () => {
-  it('is requested again five times, then fails and leaves no file', async () => {
-    let asked = 0
-    const host = await serve((_, response) => {
-      asked++
-      response.writeHead(200, { 'content-length': 1_000 })
-      response.write(PNG)
-      setTimeout(() => response.destroy(), 5)
-    })
-    const folder = newFolder()
-    const { error, waits } = await download({
-      url: `${host}/a.png?sig=secret`,
-      folder,
-    })
-    const hint = 'The run succeeded and is paid for.'
-    expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1', hint })
-    expect(error?.message).toContain(`Could not download ${host}/a.png: `)
-    expect(error?.message).toContain('(tried 6 times)')
-    expect(`${error?.message} ${error?.hint}`).not.toContain('secret')
-    expect(asked).toBe(6)
-    expect(waits).toEqual(RETRIES)
-    expect(contents(folder)).toEqual([])
-  })
+  async function* breaking() {
+    yield PNG
+    throw new HttpFailure('the connection was reset', { sent: true })
+  }
 
-  it.each<[string, object, Uint8Array[], string]>([
-    ['shorter than declared', { 'content-length': '100' }, [PNG], 'the response ended after 70 of 100 bytes'],
+  it.each<[string, Record<string, string>, Chunks, string]>([
+    ['breaks off', { 'content-length': '1000' }, breaking, 'the connection was reset'],
     [
-      'longer than declared',
+      'is shorter than declared',
+      { 'content-length': '100' },
+      () => once(PNG),
+      'the response ended after 70 of 100 bytes',
+    ],
+    [
+      'is longer than declared',
       { 'content-length': '60' },
-      [PNG],
+      () => once(PNG),
       'the host sent more than the 60 bytes it declared',
     ],
-    ['empty, without a length', {}, [], 'the response is empty'],
-  ])('is one that is %s', async (_, headers, chunks, message) => {
-    const folder = newFolder()
-    const { fetch } = fetchOf(() => answer(() => once(...chunks), { ...headers }))
-    const { error, waits } = await download({ fetch, folder })
-    expect(error?.message).toContain(message)
-    expect(waits).toEqual(RETRIES)
-    expect(contents(folder)).toEqual([])
-  })
+    ['is empty, without a length', {}, () => once(), 'the response is empty'],
+  ])(
+    'that %s is requested again five times, then fails and leaves no file',
+    async (_, headers, chunks, reason) => {
+      const folder = newFolder()
+      const { fetch, requests } = fetchOf(() => answer(chunks, headers))
+      const { error, waits } = await download({ fetch, folder, url: `${URL}?sig=secret` })
+      expect(error).toMatchObject({
+        ...{
+          code: 'download_failed',
+          exitCode: 12,
+          runId: 'run-1',
+          hint: 'The run succeeded and is paid for.',
+        },
+        message: `Could not download ${URL}: ${reason} (tried 6 times).`,
+      })
+      expect([requests.length, waits]).toEqual([6, RETRIES])
+      expect(contents(folder)).toEqual([])
+    },
+  )
 
   it('is complete without a length when it ends as it should', async () => {
     const url = await serve((_, response) => {

@@ -41,14 +41,8 @@ const runsIn = (html: string): GalleryRun[] => JSON.parse(partsOf(html)[1])
 const text = fc.string({ unit: anyCharacter })
 const hostile = fc.oneof(
   text,
-  fc.constantFrom(
-    '</script><img src=x onerror=alert(1)>',
-    '<!--<script>',
-    ']]>',
-    '\u202egnp.exe',
-    '\u0000\u001b[2J',
-    '\ud800',
-  ),
+  fc.constantFrom('</script><img src=x onerror=alert(1)>', '<!--<script>', ']]>'),
+  fc.constantFrom('\u202egnp.exe', '\u0000\u001b[2J', '\ud800'),
 )
 
 describe('the data block', () => {
@@ -60,10 +54,9 @@ describe('the data block', () => {
         const parts = partsOf(html)
         expect([parts[0], parts[2]]).toEqual([before, after])
         expect(parts[1]).not.toMatch(/[<>&\u2028\u2029\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
-        const [run] = runsIn(html)
-        expect(run?.id).toBe(printable(id))
-        expect(run?.model).toBe(printable(model))
-        expect(run?.files[0]?.name).toBe(printable(name))
+        expect(runsIn(html)).toMatchObject([
+          { id: printable(id), model: printable(model), files: [{ name: printable(name) }] },
+        ])
       }),
     )
   })
@@ -115,23 +108,18 @@ describe('the page', () => {
   it('stays identical for identical values', () => expect(pageOf([{}])).toBe(html))
 })
 
-describe('links', () => {
-  it.each([
-    ['/w', '/w/fox.png', 'fox.png'],
-    ['/w', '/w/a b/x.png', 'a%20b/x.png'],
-    ['/w/out', '/w/fox.png', '../fox.png'],
-    ['/w', '/w/#1 100%?.png', '%231%20100%25%3F.png'],
-    ['/w', '/w/"q"\'<>&.png', `%22q%22'%3C%3E%26.png`],
-    ['/w', '/w/\ud800.png', '%EF%BF%BD.png'],
-  ])('lead from %j to %j as %j', (folder, path, href) => expect(linkTo(folder, path, posix).href).toBe(href))
-
-  it.each([
-    ['C:\\w', 'C:\\w\\a b\\x.png', 'a%20b/x.png'],
-    ['C:\\w', 'D:\\x y.png', 'file:///D:/x%20y.png'],
-  ])('lead on Windows from %j to %j as %j', (folder, path, href) =>
-    expect(linkTo(folder, path, win32).href).toBe(href),
-  )
-})
+it.each<[string, string, string, typeof posix]>([
+  ['/w', '/w/fox.png', 'fox.png', posix],
+  ['/w', '/w/a b/x.png', 'a%20b/x.png', posix],
+  ['/w/out', '/w/fox.png', '../fox.png', posix],
+  ['/w', '/w/#1 100%?.png', '%231%20100%25%3F.png', posix],
+  ['/w', '/w/"q"\'<>&.png', `%22q%22'%3C%3E%26.png`, posix],
+  ['/w', '/w/\ud800.png', '%EF%BF%BD.png', posix],
+  ['C:\\w', 'C:\\w\\a b\\x.png', 'a%20b/x.png', win32],
+  ['C:\\w', 'D:\\x y.png', 'file:///D:/x%20y.png', win32],
+])('a link leads from %j to %j as %j', (folder, path, href, platform) =>
+  expect(linkTo(folder, path, platform).href).toBe(href),
+)
 
 describe('the media of a file', () => {
   it.each([

@@ -12,18 +12,16 @@ import { identityOf } from '../../src/protocol/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
-import { finishedState } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { finishedState, temporaryFolder } from '../support/index.js'
+import { runState } from '../support/runs.js'
 
 const ADDRESS = 'https://a.example'
 const INTENT: Intent = {
-  address: ADDRESS,
-  profile: 'default',
-  kind: 'image',
-  model: 'acme/still-1',
+  ...{ address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' },
   input: { prompt: 'a fox' },
 }
-
+const LOST = { code: 'submission_unknown', message: 'lost' }
+const FILE = { path: '/a/fox.png', bytes: 1, sha256: 'a', url: 'https://x', content_type: 'image/png' }
 const GARBAGE = 'no database at all, and long enough'.repeat(300)
 
 const idsIn = (journal: Journal) => journal.list({}).map(({ id }) => id)
@@ -37,49 +35,40 @@ function createTestJournal(path = join(temporaryFolder(), 'state', 'journal.db')
     warn: (message) => setAside.push(/renamed to (.*)\. A new/.exec(message)?.[1] ?? message),
   })
   onTestFinished(() => journal.close())
-  return {
-    journal,
-    path,
-    setAside,
-    advance: (ms: number) => {
-      nowMs += ms
-    },
+  const advance = (ms: number) => {
+    nowMs += ms
   }
+  return { journal, path, setAside, advance }
 }
 
-const LOST = { code: 'submission_unknown', message: 'lost' }
+type Sight = Partial<RunState> & { readonly elapsedMs?: number }
 
-const FILE = { path: '/a/fox.png', bytes: 1, sha256: 'a', url: 'https://x', content_type: 'image/png' }
+const GOING: Sight = { status: 'processing', phase: 'running' }
+const succeeded = (link: string, more: Sight = {}): Sight => ({
+  ...{ status: 'succeeded', phase: 'succeeded', urls: [link], ...more },
+})
+const failed = (failure: string, more: Sight = {}): Sight => ({
+  ...{ status: 'failed', phase: 'failed', failure, ...more },
+})
 
-/** Records a state that the service has answered. */
-function see(
-  journal: Journal,
-  id: string,
-  phase: RunState['phase'],
-  more: Partial<RunState> & { elapsedMs?: number } = {},
-  address = ADDRESS,
-): void {
-  const { elapsedMs, ...rest } = more
-  const status = phase === 'running' ? 'processing' : phase
-  const unknown = { failure: undefined, createdAt: undefined, finishedAt: undefined, service: {} }
-  const state = { ...unknown, id, status, phase, urls: [], ...rest }
-  journal.status(address, { state, elapsedMs })
-}
+/** Records a state of the run r1 that the service has answered. */
+const see = (journal: Journal, { elapsedMs, ...state }: Sight): void =>
+  journal.status(ADDRESS, { state: runState({ id: 'r1', ...state }), elapsedMs })
 
-const intend = (journal: Journal, intent: Intent): IntentRow =>
-  journal.intend('required', intent) as IntentRow
+const intend = (journal: Journal, intent: Partial<Intent> = {}): IntentRow =>
+  journal.intend('required', { ...INTENT, ...intent }) as IntentRow
 
 /** A run with its id. */
 function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): IntentRow {
-  const place = intend(journal, { ...INTENT, ...more })
+  const place = intend(journal, more)
   journal.accepted(place, { id })
   return place
 }
 
-describe('a create of a process of which nothing is proven', () => {
-  it('counts as lost after five minutes without an answer, not before', () => {
+describe('the life of a row', () => {
+  it('of a process of which nothing is proven counts as lost after five minutes without an answer, not before', () => {
     const { journal, path, advance } = createTestJournal()
-    const place = intend(journal, INTENT)
+    const place = intend(journal)
     const database = new Database(path)
     // Of an earlier version. The process id is free here.
     database.prepare("UPDATE runs SET pid = 4194305, started_at = '1@0badf00d'").run()
@@ -91,26 +80,24 @@ describe('a create of a process of which nothing is proven', () => {
     // Its answer came after all.
     journal.accepted(place, { id: 'r1' })
     expect(journal.list({})).toMatchObject([{ id: 'r1', phase: 'running' }])
-    const refused = intend(journal, { ...INTENT, model: 'acme/refused' })
+    const refused = intend(journal, { model: 'acme/refused' })
     journal.markUnconfirmed(refused, LOST)
     journal.unsent(refused)
     expect(idsIn(journal)).toEqual(['r1'])
   })
-})
 
-describe('the life of a row', () => {
   it('goes from the intent to the end', () => {
     const { journal, advance } = createTestJournal()
-    const place = intend(journal, INTENT)
+    const place = intend(journal)
     expect(journal.last(ADDRESS)).toMatchObject({ phase: 'sending', status: 'sending', key: place.key })
     journal.accepted(place, { id: 'r1', status: 'queued' })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       ...{ row: place.row, phase: 'running', status: 'queued', key: undefined },
     })
-    see(journal, 'r1', 'running')
+    see(journal, GOING)
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'running', status: 'processing' })
     advance(42_000)
-    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
+    see(journal, succeeded('https://x.example/1'))
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       phase: 'succeeded',
       urls: ['https://x.example/1'],
@@ -119,75 +106,73 @@ describe('the life of a row', () => {
     })
   })
 
-  it('ends once: later looks bring fresh links and nothing else', () => {
+  const UNKNOWN = failed('no answer', { service: { error: { code: 'outcome_unknown' } } })
+  const CANCELED = failed('The refund is not decided yet.', { status: 'canceled' })
+
+  it.each<[string, readonly Sight[], object]>([
+    [
+      'ends once: later looks bring fresh links and nothing else',
+      [succeeded('1', { elapsedMs: 7 }), succeeded('2', { elapsedMs: 9 }), failed('no'), GOING],
+      { phase: 'succeeded', elapsedMs: 7, finishedAtMs: 1_000, urls: ['2'], error: undefined },
+    ],
+    [
+      'has its last failure, with the time of its end: a refund may be decided later',
+      [CANCELED, failed('Its price was refunded.')],
+      {
+        status: 'failed',
+        error: { message: 'Its price was refunded.' },
+        finishedAtMs: 1_000,
+        elapsedMs: 1_000,
+      },
+    ],
+    [
+      'does not go on after a failure',
+      [failed('no'), GOING],
+      { phase: 'failed', error: { code: 'run_failed' } },
+    ],
+    ['succeeds after a failure', [failed('no'), succeeded('1')], { phase: 'succeeded', error: undefined }],
+    [
+      'ends with an unknown outcome',
+      [UNKNOWN],
+      { phase: 'failed', error: { code: 'outcome_unknown', message: 'no answer' } },
+    ],
+    [
+      'goes on after an end of unknown outcome whose job was adopted',
+      [UNKNOWN, GOING],
+      { phase: 'running', status: 'processing', error: undefined, finishedAtMs: undefined },
+    ],
+    [
+      'succeeds after an end of unknown outcome whose job was adopted',
+      [UNKNOWN, GOING, succeeded('1')],
+      { phase: 'succeeded', elapsedMs: 3_000, urls: ['1'], error: undefined },
+    ],
+  ])('%s', (_, sights, expected) => {
     const { journal, advance } = createTestJournal()
     accepted(journal, 'r1')
-    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'], elapsedMs: 7 })
-    advance(1_000)
-    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/2'], elapsedMs: 9 })
-    see(journal, 'r1', 'failed', { failure: 'no' })
-    see(journal, 'r1', 'running')
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      ...{ phase: 'succeeded', elapsedMs: 7, urls: ['https://x.example/2'], error: undefined },
-    })
-  })
-
-  it('goes on, and succeeds, after an end of unknown outcome whose job was adopted', () => {
-    const { journal, advance } = createTestJournal()
-    accepted(journal, 'r1')
-    see(journal, 'r1', 'failed', { service: { error: { code: 'outcome_unknown' } }, failure: 'no answer' })
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      ...{ phase: 'failed', error: { code: 'outcome_unknown', message: 'no answer' } },
-    })
-    advance(1_000)
-    see(journal, 'r1', 'running')
-    expect(journal.unfinished(ADDRESS)).toMatchObject([
-      { id: 'r1', status: 'processing', error: undefined, finishedAtMs: undefined },
-    ])
-    advance(1_000)
-    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      ...{ phase: 'succeeded', elapsedMs: 2_000, urls: ['https://x.example/1'], error: undefined },
-    })
-  })
-
-  it('has its last failure, with the time of its end: a refund may be decided later', () => {
-    const { journal, advance } = createTestJournal()
-    accepted(journal, 'r1')
-    advance(1_000)
-    see(journal, 'r1', 'failed', { status: 'canceled', failure: 'The refund is not decided yet.' })
-    const { finishedAtMs, elapsedMs } = journal.find(ADDRESS, 'r1') ?? {}
-    advance(60_000)
-    see(journal, 'r1', 'failed', { status: 'failed', failure: 'Its price was refunded.' })
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      ...{ status: 'failed', error: { message: 'Its price was refunded.' }, finishedAtMs, elapsedMs },
-    })
-  })
-
-  it('succeeds after a failure, but does not go on', () => {
-    const { journal } = createTestJournal()
-    accepted(journal, 'r1')
-    see(journal, 'r1', 'failed', { failure: 'no' })
-    see(journal, 'r1', 'running')
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'failed', error: { code: 'run_failed' } })
-    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'succeeded', error: undefined })
+    for (const sight of sights) {
+      advance(1_000)
+      see(journal, sight)
+    }
+    const { finishedAtMs, createdAtMs, ...run } = journal.find(ADDRESS, 'r1') ?? expect.unreachable()
+    const sinceCreateMs = finishedAtMs === undefined ? undefined : finishedAtMs - createdAtMs
+    expect({ ...run, finishedAtMs: sinceCreateMs }).toMatchObject(expected)
+    expect(journal.unfinished(ADDRESS)).toHaveLength(run.phase === 'running' ? 1 : 0)
   })
 
   it('keeps that it was not found until it is found again, also with the same status', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
-    see(journal, 'r1', 'running')
+    see(journal, GOING)
     const error = { code: 'run_not_found', message: 'no such run' }
     journal.notFound(ADDRESS, 'r1', error)
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'running', status: 'processing', error })
-    see(journal, 'r1', 'running')
+    see(journal, GOING)
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({ status: 'processing', error: undefined })
   })
 
   it('ends without a trace when it was certainly not accepted, and only then', () => {
     const { journal } = createTestJournal()
-    journal.unsent(intend(journal, INTENT))
+    journal.unsent(intend(journal))
     expect(journal.list({})).toEqual([])
     const place = accepted(journal, 'r1')
     journal.unsent(place)
@@ -196,7 +181,7 @@ describe('the life of a row', () => {
 
   it('stays in doubt with what came back, and takes an id that comes after all', () => {
     const { journal } = createTestJournal()
-    const place = intend(journal, INTENT)
+    const place = intend(journal)
     journal.markUnconfirmed(place, { ...LOST, answerStatus: 500, answer: 'x'.repeat(100_000) })
     expect(journal.unconfirmed(ADDRESS)).toMatchObject([
       { phase: 'unconfirmed', error: LOST, answer: { status: 500, text: 'x'.repeat(65_536) } },
@@ -217,16 +202,17 @@ describe('the life of a row', () => {
     expect(journal.unfinished()).toHaveLength(3)
   })
 
+  const filesIn = (journal: Journal) => journal.filesOf(journal.find(ADDRESS, 'r1') ?? expect.unreachable())
+
   it('has files, each path once', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
     journal.files(ADDRESS, 'r1', [FILE, { ...FILE, path: '/a/fox-2.png' }])
     journal.files(ADDRESS, 'r1', [{ ...FILE, sha256: 'b' }])
     journal.files(ADDRESS, 'unknown', [FILE])
-    const run = journal.find(ADDRESS, 'r1')
-    expect(run && journal.filesOf(run).map(({ path, sha256 }) => [path, sha256])).toEqual([
-      ['/a/fox.png', 'b'],
-      ['/a/fox-2.png', 'a'],
+    expect(filesIn(journal)).toEqual([
+      { ...FILE, sha256: 'b' },
+      { ...FILE, path: '/a/fox-2.png' },
     ])
   })
 
@@ -235,16 +221,15 @@ describe('the life of a row', () => {
     accepted(journal, 'r1')
     const [first, second] = ['https://a.example/1.png', 'https://a.example/2.png']
     journal.status(ADDRESS, { state: finishedState('r1', [first, second]) })
-    const file = (path: string, url: string) => ({ ...FILE, path, url })
-    journal.files(ADDRESS, 'r1', [file('/2.png', second), file('/1.png', first), file('/copy.png', first)])
-    journal.files(ADDRESS, 'r1', [file('/again.png', 'https://a.example/1.png?signed')])
-    const run = journal.find(ADDRESS, 'r1')
-    expect(run && journal.filesOf(run).map(({ path }) => path)).toEqual([
-      '/1.png',
-      '/copy.png',
-      '/2.png',
-      '/again.png',
-    ])
+    const record = (...files: (readonly [path: string, url: string])[]) =>
+      journal.files(
+        ADDRESS,
+        'r1',
+        files.map(([path, url]) => ({ ...FILE, path, url })),
+      )
+    record(['/2.png', second], ['/1.png', first], ['/copy.png', first])
+    record(['/again.png', 'https://a.example/1.png?signed'])
+    expect(filesIn(journal).map(({ path }) => path)).toEqual(['/1.png', '/copy.png', '/2.png', '/again.png'])
   })
 
   it.each([
@@ -262,15 +247,13 @@ describe('the life of a row', () => {
     record(3, firstLink(3))
     journal.status(ADDRESS, { state: finishedState('r1', [1, 2, 3].map(freshLink)) })
     record(1, freshLink(1))
-    const run = journal.find(ADDRESS, 'r1')
-    const files = run && journal.filesOf(run)
-    expect(files?.map(({ path }) => path)).toEqual(['/1.png', '/2.png', '/3.png'])
-    expect(files?.map(({ url }) => url)).toEqual([1, 2, 3].map(freshLink))
+    const files = [1, 2, 3].map((number) => ({ ...FILE, path: `/${number}.png`, url: freshLink(number) }))
+    expect(filesIn(journal)).toEqual(files)
   })
 
   it('removes a row with its files, unless it has changed since it was read', () => {
     const { journal } = createTestJournal()
-    const place = intend(journal, INTENT)
+    const place = intend(journal)
     journal.markUnconfirmed(place, LOST)
     const [unconfirmed] = journal.unconfirmed(ADDRESS)
     if (unconfirmed === undefined) throw new Error('no row')
@@ -292,8 +275,8 @@ describe('the life of a row', () => {
   it('finds an id at every address, the newest first', () => {
     const { journal } = createTestJournal()
     for (const address of [ADDRESS, 'local', 'https://z.example.com'])
-      journal.accepted(intend(journal, { ...INTENT, address }), { id: 'same' })
-    journal.accepted(intend(journal, { ...INTENT, address: 'local' }), { id: 'other' })
+      journal.accepted(intend(journal, { address }), { id: 'same' })
+    journal.accepted(intend(journal, { address: 'local' }), { id: 'other' })
     expect(journal.findAtEveryAddress('same').map(({ address }) => address)).toEqual([
       'https://z.example.com',
       'local',
@@ -309,8 +292,8 @@ describe('the life of a row', () => {
 
   it('changes no row of another run that has its number in a new journal', () => {
     const { journal } = createTestJournal()
-    const lost = intend(createTestJournal().journal, INTENT)
-    const other = intend(journal, { ...INTENT, input: { prompt: 'another' } })
+    const lost = intend(createTestJournal().journal)
+    const other = intend(journal, { input: { prompt: 'another' } })
     expect(other.row).toBe(lost.row)
     journal.unsent(lost)
     journal.accepted(lost, { id: 'r1' })
@@ -320,7 +303,7 @@ describe('the life of a row', () => {
 
   it('has a key of its own, longer when the short ones are taken', () => {
     const { journal, path } = createTestJournal()
-    const keys = Array.from({ length: 20 }, () => intend(journal, INTENT).key)
+    const keys = Array.from({ length: 20 }, () => intend(journal).key)
     expect(new Set(keys).size).toBe(20)
     expect(keys.every((key) => /^~[0-9a-f]{4,}$/.test(key))).toBe(true)
     const database = new Database(path)
@@ -328,12 +311,12 @@ describe('the life of a row', () => {
       INSERT OR IGNORE INTO runs (key, address, profile, model, input, identity, phase, status, created_at)
       SELECT printf('~%04x', n), 'x', 'x', 'x', '{}', 'x', 'unconfirmed', 'unconfirmed', 0 FROM n`)
     database.close()
-    expect(intend(journal, INTENT).key).toMatch(/^~[0-9a-f]{5,}$/)
+    expect(intend(journal).key).toMatch(/^~[0-9a-f]{5,}$/)
   })
 })
 
 describe('a request id', () => {
-  const NAMED: Intent = { ...INTENT, requestId: 'fox-1' }
+  const NAMED = { requestId: 'fox-1' }
 
   it('belongs to one row of an address until the create was certainly not accepted', () => {
     const { journal } = createTestJournal()
@@ -349,7 +332,7 @@ describe('a request id', () => {
     expect(() => intend(journal, NAMED)).toThrow('"fox-1" was sent before')
     expect(journal.findByRequest(ADDRESS, 'fox-1')).toMatchObject({
       ...{ id: 'r1', requestId: 'fox-1' },
-      identity: identityOf(NAMED.model, NAMED.input),
+      identity: identityOf(INTENT.model, INTENT.input),
     })
   })
 

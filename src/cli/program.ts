@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { KINDS } from '../protocol/models.js'
 import type { CommandEnvironment } from './context/context.js'
 import { GLOBAL_OPTIONS, HELP_FORMAT } from './help/format-help.js'
-import { findCommand } from './help/usage-errors.js'
+import { unknownCommand } from './help/usage-errors.js'
 import { VERSION } from './process/version.js'
 import { type Globals, globalOptions, globalsOf } from './settings/globals.js'
 
@@ -145,3 +145,42 @@ export function globalsOfCommand(command: Command): Globals {
   const kind = command.parent?.name() === 'run' ? KINDS.find((each) => each === command.name()) : undefined
   return globalsOf({ ...command.optsWithGlobals(), color }, kind)
 }
+
+interface NamedCommand {
+  readonly command: Command
+  /** Number of words up to the last one that names it. */
+  readonly end: number
+}
+
+/**
+ * Finds the command that the line names. Words after a command without subcommands are its arguments. Throws `usage` for
+ * an unknown command.
+ */
+export function findCommand(program: Command, argv: readonly string[]): NamedCommand {
+  let command = program
+  let end = 0
+  for (let at = 0; at < argv.length && command.commands.length > 0; at++) {
+    const word = argv[at] ?? ''
+    if (word.startsWith('-') && word !== '-') {
+      if (takesValue(command, word)) at++
+      continue
+    }
+    // In `rushes config help set`, commander itself handles `help`.
+    if (word === 'help' && command !== program) continue
+    const child = command.commands.find((each) => each.name() === word)
+    if (child === undefined && command.registeredArguments.length > 0) break
+    if (child === undefined)
+      throw unknownCommand(
+        command,
+        argv.slice(at).filter((each) => !each.startsWith('-')),
+      )
+    command = child
+    end = at + 1
+  }
+  return { command, end }
+}
+
+/** Whether the next word is the value of the flag. */
+const takesValue = (command: Command, flag: string): boolean =>
+  command.options.some(({ long, short, required }) => required && (flag === long || flag === short)) ||
+  command.commands.some((child) => takesValue(child, flag))

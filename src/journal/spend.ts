@@ -7,6 +7,7 @@ import type { OpenDatabase, Row } from '../host/database.js'
 import { addTo } from '../protocol/lists.js'
 import { amountText } from '../protocol/price.js'
 import { OUTCOME_UNKNOWN } from '../protocol/run-state.js'
+import { DAY_MS } from '../protocol/units.js'
 import { type ListFilter, labelsOfColumn, whereOf } from './rows.js'
 
 export const SPEND_GROUPINGS = ['model', 'day', 'label'] as const
@@ -89,8 +90,6 @@ export interface DayLimit {
   /** Estimates in other currencies are not in the sum. */
   readonly currency: string
 }
-
-const DAY_MS = 86_400_000
 
 /** Every row counts, also a failed run: whether the service refunds it is not known. A create that was not sent has no row. */
 const DAY_SUM = `SELECT sum(estimate / 1000000) AS units, sum(estimate % 1000000) AS millionths

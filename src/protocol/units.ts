@@ -1,8 +1,9 @@
-/** Parses durations (`90s`, `15m`, `1h30m`, `0`), and formats sizes (`12.3 MiB`). */
+/** Durations (`90s`, `15m`, `1h30m`, `0`), times and days, and sizes (`12.3 MiB`), as texts. */
 import { usageError } from '../errors.js'
 import { shortened } from './text.js'
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+export const DAY_MS = 86_400_000
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS }
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 
 /** A hundred years: today plus this duration is still a date that a calendar, a database and RFC 3339 can represent. */
@@ -21,7 +22,7 @@ export function parseDuration(text: string, what: string, examples = EXAMPLES): 
   if (parts.length === 0 || whole !== text.trim())
     throw usageError(`${what}: "${shortened(text)}" is not a valid duration.`, examples)
   const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit ?? ''] ?? 0), 0)
-  if (ms <= MAX_DAYS * 86_400_000) return ms === 0 ? 0 : Math.max(1, Math.round(ms))
+  if (ms <= MAX_DAYS * DAY_MS) return ms === 0 ? 0 : Math.max(1, Math.round(ms))
   throw usageError(`${what}: ${shortened(text)} is too long; the maximum is ${MAX_DAYS}d.`, examples)
 }
 
@@ -52,3 +53,18 @@ export function formatDuration(ms: number): string {
 /** For example `1.4 s`, `12 s`, `2 min 05 s`. */
 export const formatSeconds = (ms: number): string =>
   ms < 9_950 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(Math.max(ms, 10_000))
+
+/** A time in JSON: ISO 8601 in UTC. */
+export const isoTime = (ms: number): string => new Date(ms).toISOString()
+
+export const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : isoTime(ms))
+
+/** Start of the day in UTC, in milliseconds. Undefined for an invalid day, such as 2026-02-30. */
+export function parseDay(text: string): number | undefined {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  return !Number.isNaN(ms) && dayOf(ms) === text ? ms : undefined
+}
+
+export const dayOf = (ms: number): string => isoTime(ms).slice(0, 10)
+
+export const startOfDay = (ms: number): number => ms - (ms % DAY_MS)

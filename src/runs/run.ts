@@ -18,6 +18,7 @@ import type { DownloadedFile } from '../protocol/media.js'
 import { isObject } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
 import { printable } from '../protocol/text.js'
+import { isoTime } from '../protocol/units.js'
 import { beginFollow, endErrorOf, type Follow, follow } from './follow.js'
 
 export interface RunsSession {
@@ -359,7 +360,7 @@ export class Run {
     const { journal, address, clock } = this.#session
     this.state = state
     this.elapsedMs = this.#elapsed()
-    this.finishedAt = new Date(clock.now()).toISOString()
+    this.finishedAt = isoTime(clock.now())
     journal?.status(address, { state, elapsedMs: this.elapsedMs })
     const error = endErrorOf(state, address === 'local')
     if (error === undefined) this.phase = 'delivering'

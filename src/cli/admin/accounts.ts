@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { MAX_CREDITS } from '../../protocol/limits.js'
+import { isoOrNull, isoTime } from '../../protocol/units.js'
 import type { UserWithLink } from '../../service/admin.js'
-import { isoOrNull } from '../../service/rules/times.js'
 import type { AccountRecord } from '../../service/store/accounts.js'
 import type { UserDetails } from '../../service/store/users.js'
 import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../flags/serve.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, isoTime, LIMIT_FLAG, limitIn } from './admin-command.js'
+import { type AdminCommand, type AdminTask, LIMIT_FLAG, limitIn } from './admin-command.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {

@@ -99,5 +99,3 @@ export const LIMIT_FLAG = ['--limit <n>', 'Show the newest N entries; 0 for all'
 /** Undefined: no limit. */
 export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>
   wholeNumber(limit, '--limit', 0, 1_000_000_000) || undefined
-
-export const isoTime = (ms: number): string => new Date(ms).toISOString()

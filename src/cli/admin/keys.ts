@@ -2,14 +2,14 @@
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { keyStateOf, RUNS_LIMIT } from '../../protocol/limits.js'
+import { isoOrNull, isoTime } from '../../protocol/units.js'
 import { type KeyTerms, readKeyTerms } from '../../service/rules/key-terms.js'
 import { formatRate } from '../../service/rules/rate.js'
-import { isoOrNull } from '../../service/rules/times.js'
 import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminFlags, type AdminTask, isoTime } from './admin-command.js'
+import type { AdminCommand, AdminFlags, AdminTask } from './admin-command.js'
 
 function addTerms(command: Command, noneHint: string): Command {
   return command

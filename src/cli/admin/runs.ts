@@ -1,11 +1,11 @@
 /** `rushes admin run`: the runs of all accounts of a service, and decisions on runs whose outcome is unknown. */
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
-import { isoOrNull } from '../../service/rules/times.js'
+import { isoOrNull, isoTime } from '../../protocol/units.js'
 import type { StoredRun } from '../../service/store/run.js'
 import { choiceOption } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, isoTime, LIMIT_FLAG, limitIn } from './admin-command.js'
+import { type AdminCommand, LIMIT_FLAG, limitIn } from './admin-command.js'
 
 export const runCommands: readonly AdminCommand[] = [
   {

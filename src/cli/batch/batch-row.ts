@@ -25,6 +25,7 @@ import type { Downloader } from '../../download/index.js'
 import { RushesError } from '../../errors.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { isCanceled, isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
+import { isoTime } from '../../protocol/units.js'
 import { deliver } from '../../runs/deliver.js'
 import { stillRunning } from '../../runs/follow.js'
 import type { Begin, CreateRequest, Delivery, Result, Row, Run, RunsSession } from '../../runs/run.js'
@@ -197,7 +198,7 @@ export class BatchRow implements Row {
       run: run.id,
       service: runs.address,
       ...first,
-      made_at: new Date(runs.clock.now()).toISOString(),
+      made_at: isoTime(runs.clock.now()),
       ...(Object.keys(inputs).length > 0 && { inputs }),
       ...(outputs.length > 0 && { outputs }),
     }

@@ -10,7 +10,7 @@ import { type DownloadedFile, isSentImage } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
-import { formatBytes, formatSeconds } from '../../protocol/units.js'
+import { formatBytes, formatSeconds, isoTime } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
 import { createFileFinder, flagsToReach, isOnDisk, isOtherId, nameOfRun } from '../runs/journal-rows.js'
@@ -91,7 +91,7 @@ const listCells = (run: JournalRun): readonly string[] =>
     run.status,
     run.kind ?? '',
     run.model,
-    new Date(run.createdAtMs).toISOString(),
+    isoTime(run.createdAtMs),
     promptOf(run),
     run.address,
   ].map(printable)
@@ -110,8 +110,7 @@ function showRows(
   files: readonly DownloadedFile[],
   { nowMs, isTerminal }: DetailsOptions,
 ): readonly Detail[] {
-  const timeOf = (ms: number): string =>
-    `${new Date(ms).toISOString()}${isTerminal ? ` (${formatAgo(nowMs - ms)})` : ''}`
+  const timeOf = (ms: number): string => `${isoTime(ms)}${isTerminal ? ` (${formatAgo(nowMs - ms)})` : ''}`
   const isLocal = run.address === LOCAL_ADDRESS
   const rows: (readonly [string, string | undefined])[] = [
     ['run', run.id ?? run.key],

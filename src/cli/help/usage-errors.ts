@@ -1,4 +1,4 @@
-/** Finds the command that a line names, and words the errors of a line that does not parse. */
+/** Words the errors of a line that does not parse. */
 import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
@@ -6,46 +6,8 @@ import { KINDS } from '../../protocol/models.js'
 import { nearest, orList } from '../../protocol/text.js'
 import { argumentWords, fullName, seeHelp } from './format-help.js'
 
-interface NamedCommand {
-  readonly command: Command
-  /** Number of words up to the last one that names it. */
-  readonly end: number
-}
-
-/**
- * Finds the command that the line names. Words after a command without subcommands are its arguments. Throws `usage` for
- * an unknown command.
- */
-export function findCommand(program: Command, argv: readonly string[]): NamedCommand {
-  let command = program
-  let end = 0
-  for (let at = 0; at < argv.length && command.commands.length > 0; at++) {
-    const word = argv[at] ?? ''
-    if (word.startsWith('-') && word !== '-') {
-      if (takesValue(command, word)) at++
-      continue
-    }
-    // In `rushes config help set`, commander itself handles `help`.
-    if (word === 'help' && command !== program) continue
-    const child = command.commands.find((each) => each.name() === word)
-    if (child === undefined && command.registeredArguments.length > 0) break
-    if (child === undefined)
-      throw unknownCommand(
-        command,
-        argv.slice(at).filter((each) => !each.startsWith('-')),
-      )
-    command = child
-    end = at + 1
-  }
-  return { command, end }
-}
-
-/** Whether the next word is the value of the flag. */
-const takesValue = (command: Command, flag: string): boolean =>
-  command.options.some(({ long, short, required }) => required && (flag === long || flag === short)) ||
-  command.commands.some((child) => takesValue(child, flag))
-
-function unknownCommand(command: Command, words: readonly string[]): RushesError {
+/** `words`: from the unknown one on. */
+export function unknownCommand(command: Command, words: readonly string[]): RushesError {
   const [word = ''] = words
   const typed = command.parent === null ? word : `${fullName(command)} ${word}`
   const meant = meantBy(command, words)

@@ -6,12 +6,11 @@ import { type RushesError, usageError } from '../../errors.js'
 import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
+import { DAY_MS } from '../../protocol/units.js'
 import { plural } from '../terminal/format.js'
 import type { Terminal } from '../terminal/output.js'
 import type { KnownModels } from './known-models.js'
 import { type CostEstimate, inCurrency, openPrices, type PriceSources, type Prices } from './prices.js'
-
-const DAY_MS = 86_400_000
 
 interface LimitSources extends PriceSources, Pick<Terminal, 'clock'> {
   journal(): Promise<Journal>

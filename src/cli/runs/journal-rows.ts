@@ -11,6 +11,7 @@ import { checkRunId } from '../../protocol/id.js'
 import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { shortened } from '../../protocol/text.js'
+import { isoTime } from '../../protocol/units.js'
 import { outputPathOf } from '../../service/data.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
@@ -150,7 +151,7 @@ function checkId(which: string, run: JournalRun): RunWithId {
 const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
   phase === 'sending'
     ? `${key} (${model}) is being sent by another process.`
-    : `${key} (${model}, ${new Date(createdAtMs).toISOString()}) is unconfirmed: a run may exist and cost money.`
+    : `${key} (${model}, ${isoTime(createdAtMs)}) is unconfirmed: a run may exist and cost money.`
 
 const hintFor = ({ key = '' }: JournalRun): string => `Check the runs of your account. ${keyHint(key)}`
 

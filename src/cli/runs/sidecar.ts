@@ -8,6 +8,7 @@ import { describeReason } from '../../host/system-error.js'
 import { writeJson } from '../../protocol/json.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
+import { isoOrNull } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'
 
 export const sidecarOf = (path: string): string => `${path}.json`
@@ -39,7 +40,7 @@ const sidecarJson = (
   content_type: file.content_type,
   width: size?.width ?? null,
   height: size?.height ?? null,
-  created_at: state?.createdAt ?? (known?.createdAtMs && new Date(known.createdAtMs).toISOString()) ?? null,
+  created_at: state?.createdAt ?? isoOrNull(known?.createdAtMs),
   finished_at: state?.finishedAt ?? finishedAt ?? null,
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
 })

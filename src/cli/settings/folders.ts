@@ -14,8 +14,6 @@ export function foldersOf(env: Env): Folders {
 
 export const configPath = (folder: string): string => join(folder, 'config.json')
 
-/** Name of the journal in the state folder. */
-export const JOURNAL_FILE = 'journal.db'
 /** Subfolder of the state folder with the data of `rushes serve` and `rushes admin`. */
 export const SERVICE_FOLDER = 'service'
 /** Subfolder of the state folder with the data of the local service of `--local`. */

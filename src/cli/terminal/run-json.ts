@@ -6,6 +6,7 @@ import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
+import { isoOrNull } from '../../protocol/units.js'
 import type { KnownRun } from '../../runs/run.js'
 
 /** A run at the end of a command. */
@@ -29,7 +30,7 @@ export function runJson({ state, ...run }: RunRecord): object {
     output: outputOf(state),
     files: run.files,
     error: shortError(run.error),
-    created_at: state?.createdAt ?? isoTime(run.createdAtMs),
+    created_at: state?.createdAt ?? isoOrNull(run.createdAtMs),
     finished_at: state?.finishedAt ?? run.finishedAt,
     elapsed_ms: run.elapsedMs && Math.round(run.elapsedMs),
     service,
@@ -46,8 +47,8 @@ export const listJson = (run: JournalRun, files: readonly DownloadedFile[]): obj
     output: outputOf(run),
     files,
     error: shortError(run.error),
-    created_at: isoTime(run.createdAtMs),
-    finished_at: isoTime(run.finishedAtMs),
+    created_at: isoOrNull(run.createdAtMs),
+    finished_at: isoOrNull(run.finishedAtMs),
     elapsed_ms: run.elapsedMs,
     service: null,
     key: run.key,
@@ -77,6 +78,3 @@ const textField = (value: unknown, name: string): string | undefined => {
 
 const shortError = (error: { readonly code: string; readonly message: string } | undefined) =>
   error && { code: error.code, message: error.message }
-
-const isoTime = (ms: number | undefined): string | undefined =>
-  ms === undefined ? undefined : new Date(ms).toISOString()

@@ -2,10 +2,9 @@
 import { usageError } from '../../errors.js'
 import { MAX_CREDITS } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
-import { parseDuration } from '../../protocol/units.js'
+import { DAY_MS, parseDay, parseDuration } from '../../protocol/units.js'
 import { parseNetwork } from './networks.js'
 import type { RateLimit } from './rate.js'
-import { DAY_MS, parseDay } from './times.js'
 
 /**
  * Settings of a key that an administrator can change. Undefined means no limit, any address, no expiry, or the

@@ -1,6 +1,6 @@
 /** The console's lists. Each function takes a bounded time, even for a large account. */
 import type { LocalStatus } from '../../protocol/run-state.js'
-import { DAY_MS, dayOf } from '../rules/times.js'
+import { DAY_MS, dayOf } from '../../protocol/units.js'
 import { ENTRY_COLUMNS, type LedgerEntry, type LedgerEntryKind } from './accounts.js'
 import { KEYS, type KeyDetails } from './keys.js'
 import { keyOf, OUTPUT_COLUMNS, recordOf, STORED_RUN_COLUMNS, summaryOf } from './rows.js'

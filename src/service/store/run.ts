@@ -4,8 +4,8 @@ import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { RunCost } from '../../protocol/price.js'
 import { type LocalStatus, OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 import { asSentence, percentDecoded } from '../../protocol/text.js'
+import { isoOrNull } from '../../protocol/units.js'
 import type { StoredJob } from '../engines/engine.js'
-import { isoOrNull } from '../rules/times.js'
 import type { SessionProof } from './sql.js'
 
 interface OutputName {

@@ -2,12 +2,12 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { KeyFormPage, type KeyFormView, KeysPage, type KeyValues } from '../../console/keys-page.js'
+import { dayOf } from '../../protocol/units.js'
 import { cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { readKeyTerms } from '../rules/key-terms.js'
 import { formatRate } from '../rules/rate.js'
 import { Refusal } from '../rules/refusal.js'
 import { keyOf } from '../rules/secrets.js'
-import { dayOf } from '../rules/times.js'
 import type { KeyDetails } from '../store/keys.js'
 import { type ById, fieldOf, type Site, visitorOf } from './site.js'
 

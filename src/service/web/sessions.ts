@@ -6,6 +6,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
 import { AUTH_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
+import { isoTime } from '../../protocol/units.js'
 import { FIRST_ACCOUNT } from '../http/key-lookup.js'
 import { checkNewPassword, type Passwords, storedEmail } from '../rules/credentials.js'
 import { clientOf } from '../rules/networks.js'
@@ -144,7 +145,7 @@ export class Sessions {
       account,
       can_set_password: session.fromLink,
       has_password: session.user.password !== undefined,
-      expires_at: new Date(session.expiresAtMs).toISOString(),
+      expires_at: isoTime(session.expiresAtMs),
     }
   }
 

@@ -7,6 +7,7 @@ import { isRunId } from '../../src/protocol/id.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { FAILURE_STATUSES, type RunState } from '../../src/protocol/run-state.js'
 import { printable, printableJson } from '../../src/protocol/text.js'
+import { anyCharacter } from '../support/any-character.js'
 import { PROOF } from '../support/proof.js'
 import { createBench, lost, type Step, unconnected } from './wire.js'
 
@@ -17,7 +18,7 @@ const DOCUMENTED: readonly number[] = Object.values(EXIT)
 const word = fc.oneof(
   fc.constantFrom(...Object.keys(PROBLEMS), ...Object.keys(OWN_CODES), ...FAILURE_STATUSES, 'succeeded'),
   fc.constantFrom('\u001b]0;title\u0007', '\u009b31m', '', ' ', '__proto__', 'toString'),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
 )
 const value = fc.oneof(word, fc.jsonValue(), fc.constantFrom(null, 0, -0, 1e300, 2 ** 53, true))
 const urls = fc.oneof(value, fc.array(fc.oneof(word, fc.webUrl(), fc.constant('ftp://x/y'))))
@@ -34,7 +35,7 @@ const bodyObject = fc.record(
 const body = fc.oneof(
   { weight: 5, arbitrary: bodyObject.map((object) => Buffer.from(JSON.stringify(object))) },
   { weight: 2, arbitrary: fc.uint8Array({ maxLength: 200 }) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)) },
+  { weight: 2, arbitrary: fc.string({ unit: anyCharacter }).map((text) => Buffer.from(text)) },
   fc.constantFrom(
     Buffer.from([0x22, 0xc3, 0x28, 0xff, 0xfe, 0x22]),
     Buffer.from('['.repeat(100_000)),

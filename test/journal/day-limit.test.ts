@@ -80,7 +80,7 @@ it('two processes at once never pass the limit together', async () => {
   const program = await built(new URL('./writer.ts', import.meta.url))
   const folder = temporaryFolder()
   const path = join(folder, 'journal.db')
-  const rounds = 200
+  const rounds = 50
   const writers = ['a', 'b'].map((name) =>
     spawn(process.execPath, [program, path, name, String(rounds), 'race'], {
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { integerOf, readJson, readTornJson, writeJson } from '../../src/protocol/json.js'
+import { anyCharacter } from '../support/any-character.js'
 
 const LARGEST = '18446744073709551615'
 
@@ -36,7 +37,7 @@ describe('JSON', () => {
       tree: fc.oneof(
         { maxDepth: 4 },
         fc.bigInt({ min: 2n ** 53n, max: 2n ** 64n - 1n }),
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: anyCharacter }),
         fc.constantFrom('\u0001', `\u0001${LARGEST}`, `"\u0001${LARGEST}`, LARGEST, null, true, 1.5),
         fc.array(tie('tree'), { maxLength: 4 }),
         fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('\u00011', LARGEST)), tie('tree'), {
@@ -54,20 +55,20 @@ describe('JSON', () => {
   })
 
   it('with millions of escapes keeps the digits of an integer, whole and torn', () => {
-    const text = `{"s":"${'\\n'.repeat(2_000_000)}","seed":${LARGEST},`
+    const text = `{"s":"${'\\n'.repeat(4_000_000)}","seed":${LARGEST},`
     const seed = 2n ** 64n - 1n
     expect(readJson(`${text}"end":0}`)).toMatchObject({ seed })
     expect(readTornJson(text)).toMatchObject({ seed })
   })
 
   it('skips strings, and reads numbers of any length', () => {
-    const digits = '1'.repeat(10_000_000)
+    const digits = '1'.repeat(6_000_000)
     const text = `{"image":"${digits}","number":${digits},"seed":${LARGEST}}`
     expect(readJson(text)).toMatchObject({ number: Number.POSITIVE_INFINITY, seed: 2n ** 64n - 1n })
   })
 
   it('of any depth is read with a long integer', () => {
-    const depth = 200_000
+    const depth = 50_000
     expect(() => readJson(`${'['.repeat(depth)}${LARGEST}${']'.repeat(depth)}`)).not.toThrow()
   })
 })
@@ -111,7 +112,7 @@ describe('JSON that broke off', () => {
   })
 
   it('may have any number of levels', () => {
-    expect(readTornJson(`{"id":"a","deep":${'['.repeat(1_000_000)}`)).toMatchObject({ id: 'a' })
+    expect(readTornJson(`{"id":"a","deep":${'['.repeat(100_000)}`)).toMatchObject({ id: 'a' })
   })
 
   it('keeps the id once it has arrived, wherever the text ends', () => {

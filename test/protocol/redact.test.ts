@@ -82,7 +82,7 @@ describe('a key in what a service said', () => {
     // Compared at each character, this would take 10^10 steps.
     expect(createRedact(`sk-%41${'a'.repeat(16_000)}"`)('sk-%41'.repeat(100_000))).toContain('%41')
     // With unbounded escapes, this would take minutes.
-    const [slashes, percents] = ['\\'.repeat(2_000_000), '%25'.repeat(1_000_000)]
+    const [slashes, percents] = ['\\'.repeat(500_000), '%25'.repeat(250_000)]
     for (const text of [slashes, percents, `sk-abcde${slashes}`])
       expect(createRedact('sk-abcdefgh')(`${text} x`)).toBe(`${text} x`)
     // Of a longer key only the beginning is compared.

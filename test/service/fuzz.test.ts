@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
+import { anyCharacter } from '../support/any-character.js'
 import { ask, createTestService, type TestService } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
 
@@ -37,7 +38,7 @@ const ODD_WORDS = [
   '💥',
   'a'.repeat(9_000),
 ]
-const word = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom(...ODD_WORDS))
+const word = fc.oneof(fc.string(), fc.string({ unit: anyCharacter }), fc.constantFrom(...ODD_WORDS))
 const PATHS = `${RUNS} ${RUNS}/ / /healthz /readyz /outputs/ ${RUNS}//x /api/v1 /% /%ff/%c0`.split(' ')
 const path = fc.oneof(
   word.map((id) => `${RUNS}/${encodeURIComponent(id.isWellFormed() ? id : 'lone')}`),

@@ -1,41 +1,43 @@
-/** What every implementation of the store keeps to when runs are canceled. */
+/** What every database keeps to when runs are canceled. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Store } from '../../src/service/store/index.js'
-import type { CrashLimit } from '../../src/service/store/run.js'
-import { claimRun, held, newRun, storedOutput } from '../support/index.js'
+import { claimRun, held } from '../support/index.js'
+import { crashLimit, FAILURE, fillStore, type OpenStore, OUTPUT } from './filled-store.js'
 
-const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const OUTPUT = storedOutput()
+const LIMIT = crashLimit(2)
 const STOPPING = { id: 'one', model: 'rushes/preview-image', owner: 'me', canceledAtMs: 7 }
 const PRICE = 5
+const JOB = { handle: { id: 'job_1' } }
 
-/** `open` gives an empty store; it is called within each test. */
-export function cancelContract(open: () => Store | Promise<Store>): void {
-  /** With one worker, `me`, and an account whose key has made these runs. */
-  async function createStore(ids: readonly string[]) {
-    const store = await open()
-    const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
-    const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
-    for (const id of ids) await store.addRun(newRun({ id, accountId, keyId, price: PRICE }), () => {})
-    const runOf = (id: string) => store.findRun(id, accountId)
+export function cancelContract(open: OpenStore): void {
+  /** With runs of the key. */
+  async function fill(...ids: readonly string[]) {
+    const filled = await fillStore(open)
+    const { add, keyId, balance, key } = filled
+    for (const id of ids) await add({ id, keyId, price: PRICE })
     const balances = async () => {
-      const [key] = await store.listKeys()
-      return { credits: (await store.findAccount(accountId))?.balance, spent: key?.spent, used: key?.used }
+      const { spent, used } = (await key()) ?? {}
+      return { credits: await balance(), spent, used }
     }
-    const problems = async () => (await store.verify()).problems
-    return { store, accountId, runOf, balances, problems }
+    return { ...filled, balances }
+  }
+
+  /** With a canceled run that `me` renders. */
+  async function fillStopping(job?: typeof JOB) {
+    const filled = await fill('one')
+    await claimRun(filled.store, 'me')
+    if (job !== undefined) await filled.store.saveJob(held('one'), job)
+    expect(await filled.store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
+    return filled
   }
 
   test('a canceled queued run is refunded once, counts against its key, and reaches no worker', async () => {
-    const { store, accountId, runOf, balances, problems } = await createStore(['one'])
+    const { store, accountId, runOf, balances, problems } = await fill('one')
     const first = await store.cancelRun('one', 7, accountId)
     expect(first).toEqual({ accountId, isCanceled: true, refunded: PRICE })
     expect(await store.cancelRun('one', 8)).toEqual({ accountId, isCanceled: false, refunded: 0 })
     expect(await runOf('one')).toMatchObject({
-      status: 'canceled',
-      startedAtMs: undefined,
-      finishedAtMs: 7,
+      ...{ status: 'canceled', startedAtMs: undefined, finishedAtMs: 7 },
       failure: { code: 'canceled', message: 'The run was canceled. Its price was refunded.' },
     })
     expect(await balances()).toEqual({ credits: 100, spent: 0, used: 1 })
@@ -46,40 +48,36 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
   })
 
   test.each([
-    { isRefunded: true, credits: 100, message: 'The run was canceled. Its price was refunded.' },
-    {
-      isRefunded: false,
-      credits: 95,
-      message:
-        'The run was canceled. Its price was not refunded, because the provider may have charged for it.',
+    ['refunded', 'kept', PRICE, 'Its price was refunded.'],
+    ['kept', 'refunded', 0, 'Its price was not refunded, because the provider may have charged for it.'],
+  ] as const)(
+    'a run in processing is canceled at once, and its price %s once',
+    async (end, other, refunded, says) => {
+      const { store, runOf, balances, problems } = await fillStopping()
+      expect(await runOf('one')).toMatchObject({
+        ...{ status: 'processing', finishedAtMs: undefined },
+        failure: { code: 'canceling' },
+      })
+      expect(await store.findStopping('me')).toEqual([STOPPING])
+      expect(await problems()).toEqual([])
+      expect(await store.settleCanceled('one', end, 9)).toEqual({ runs: 1, refunded })
+      expect(await store.settleCanceled('one', other, 9)).toBeUndefined()
+      expect(await store.findStopping('me')).toEqual([])
+      const failure = { code: 'canceled', message: `The run was canceled. ${says}` }
+      expect(await runOf('one')).toMatchObject({
+        status: 'canceled',
+        startedAtMs: 5,
+        finishedAtMs: 7,
+        failure,
+      })
+      const spent = PRICE - refunded
+      expect(await balances()).toEqual({ credits: 100 - spent, spent, used: 1 })
+      expect(await problems()).toEqual([])
     },
-  ])('a run in processing is canceled at once, and settled once (refunded: $isRefunded)', async (end) => {
-    const { store, runOf, balances, problems } = await createStore(['one'])
-    await claimRun(store, 'me')
-    expect(await store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
-    expect(await runOf('one')).toMatchObject({
-      ...{ status: 'processing', finishedAtMs: undefined },
-      failure: { code: 'canceling' },
-    })
-    expect(await store.findStopping('me')).toEqual([STOPPING])
-    expect(await problems()).toEqual([])
-    const refunded = end.isRefunded ? PRICE : 0
-    expect(await store.settleCanceled('one', end.isRefunded ? 'refunded' : 'kept', 9)).toEqual({
-      runs: 1,
-      refunded,
-    })
-    expect(await store.settleCanceled('one', end.isRefunded ? 'kept' : 'refunded', 9)).toBeUndefined()
-    expect(await store.findStopping('me')).toEqual([])
-    const failure = { code: 'canceled', message: end.message }
-    expect(await runOf('one')).toMatchObject({ status: 'canceled', startedAtMs: 5, finishedAtMs: 7, failure })
-    expect(await balances()).toEqual({ credits: end.credits, spent: 100 - end.credits, used: 1 })
-    expect(await problems()).toEqual([])
-  })
+  )
 
   test('a worker that does not know the latest job of a canceled run cannot settle it', async () => {
-    const { store, balances } = await createStore(['one'])
-    await claimRun(store, 'me')
-    await store.cancelRun('one', 7)
+    const { store, balances } = await fillStopping()
     const [before] = await store.findStopping('me')
     // Its own worker is about to send the run.
     const job = { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } }
@@ -92,42 +90,33 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
   })
 
   test('a canceled run whose model no worker has stays charged until an operator decides', async () => {
-    const { store, runOf, balances, problems } = await createStore(['one'])
-    await claimRun(store, 'me')
-    await store.cancelRun('one', 7)
+    const { store, runOf, balances } = await fillStopping()
     expect(await store.findStopping('me')).toEqual([STOPPING])
     expect(await store.settleCanceled('one', 'unknown', 9)).toEqual({ runs: 1, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'outcome_unknown' } })
     expect((await store.verify()).unknown).toEqual(['one'])
-    const adopt = { handle: { id: 'job_1' } }
+    const decide = (adopt?: typeof JOB) => store.decideUnknown('one', { adopt, nowMs: 10 })
     // Its job is then canceled.
-    for (let times = 0; times < 2; times++)
-      expect(await store.decideUnknown('one', { adopt, nowMs: 10 })).toBe('done')
-    const stored = { ...adopt, isNamed: true } as const
+    for (let times = 0; times < 2; times++) expect(await decide(JOB)).toBe('done')
+    const stored = { ...JOB, isNamed: true } as const
     expect(await store.findStopping('me')).toEqual([{ ...STOPPING, canceledAtMs: 10, stored }])
     expect(await store.settleCanceled('one', 'unknown', 11, stored)).toEqual({ runs: 1, refunded: 0 })
-    for (let times = 0; times < 2; times++)
-      expect(await store.decideUnknown('one', { nowMs: 10 })).toBe('done')
-    expect([(await store.verify()).unknown, await problems()]).toEqual([[], []])
-    expect(await store.decideUnknown('one', { adopt, nowMs: 12 })).toBe('other')
+    for (let times = 0; times < 2; times++) expect(await decide()).toBe('done')
+    expect(await store.verify()).toMatchObject({ unknown: [], problems: [] })
+    expect(await decide(JOB)).toBe('other')
     expect(await balances()).toMatchObject({ credits: 100 })
   })
 
   test('a cancel that comes too late returns the run to the queue, and its job is followed', async () => {
-    const { store, runOf, balances, problems } = await createStore(['one'])
-    await claimRun(store, 'me')
-    const job = { handle: { id: 'job_1' } }
-    await store.saveJob(held('one'), job)
-    await store.cancelRun('one', 7)
-    expect(await store.settleCanceled('one', 'resumed', 9, job)).toEqual({ runs: 1, refunded: 0 })
+    const { store, runOf, balances, problems } = await fillStopping(JOB)
+    expect(await store.settleCanceled('one', 'resumed', 9, JOB)).toEqual({ runs: 1, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'queued', failure: undefined })
-    expect(await claimRun(store, 'me')).toMatchObject({ id: 'one', job })
+    expect(await claimRun(store, 'me')).toMatchObject({ id: 'one', job: JOB })
     expect(await store.finishRun(held('one'), [OUTPUT])).toBe(true)
     expect([await balances(), await problems()]).toEqual([{ credits: 95, spent: 5, used: 1 }, []])
   })
 
   const STEPS = ['claim', 'cancel', 'finish', 'fail', 'crash', 'settle', 'keep', 'release'] as const
-  type Step = (typeof STEPS)[number]
 
   test('the first final state stays and credits match the ledger, in any order of changes', async () => {
     const ids = ['one', 'two']
@@ -135,12 +124,12 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const rounds = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { maxLength: 8 })
     await fc.assert(
       fc.asyncProperty(rounds, async (rounds) => {
-        const { store, runOf, balances, problems } = await createStore(ids)
-        const work: Record<Step, (id: string) => Promise<unknown>> = {
+        const { store, statusOf, balances, problems } = await fill(...ids)
+        const work: Record<(typeof STEPS)[number], (id: string) => Promise<unknown>> = {
           claim: (id) => claimRun(store, 'me', { only: [id] }),
           cancel: (id) => store.cancelRun(id, 7),
           finish: (id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
-          fail: (id) => store.failRun(held(id), LIMIT.failure),
+          fail: (id) => store.failRun(held(id), FAILURE),
           crash: (id) => store.recordCrash(held(id), LIMIT),
           settle: (id) => store.settleCanceled(id, 'refunded', 9),
           keep: (id) => store.settleCanceled(id, 'kept', 9),
@@ -151,7 +140,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
         for (const round of rounds) {
           await Promise.all(round.map(([step, id]) => work[step](id)))
           for (const id of ids) {
-            const status = (await runOf(id))?.status ?? 'missing'
+            const status = (await statusOf(id)) ?? 'missing'
             expect(status).toBe(ended.get(id) ?? status)
             const output = await store.findOutput(id, OUTPUT.name)
             expect(output !== undefined).toBe(status === 'succeeded')

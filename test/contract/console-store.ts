@@ -1,60 +1,54 @@
-/** What every implementation of the store keeps to about what the console reads. */
+/** What every database keeps to about what the console reads. */
 import { describe, expect, test } from 'vitest'
 import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
-import type { Store } from '../../src/service/store/index.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
 import type { NewRun } from '../../src/service/store/run.js'
-import { claimRun, held, storedOutput } from '../support/index.js'
+import { claimRun, held } from '../support/index.js'
+import { FAILURE, fillStore, type OpenStore, OUTPUT } from './filled-store.js'
 
-const FAILURE = { code: 'render_failed', message: 'no' }
-const OUTPUTS = ['a.png', 'b.png'].map((name) => storedOutput({ name }))
+const OUTPUTS = ['a.png', 'b.png'].map((name) => ({ ...OUTPUT, name }))
 const DAY_MS = 86_400_000
 
-/** `open` gives an empty store; it is called within each test. */
-export function consoleContract(open: () => Store | Promise<Store>): void {
-  async function createStore() {
-    const store = await open()
-    const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
+export function consoleContract(open: OpenStore): void {
+  async function fill() {
+    const filled = await fillStore(open, 1_000)
+    const { store, accountId, keyId, addKey } = filled
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
-    const addKey = (name: string) =>
-      store.addKey({ accountId, hash: `h of ${name}`, prefix: 'rk_', name, nowMs: 0 })
-    const [keyId, secondKeyId] = [await addKey('ci'), await addKey('build')]
-    const add = async (id: string, more: Partial<NewRun> = {}, prompt = 'a fox') => {
-      const input = { prompt }
-      const run = { id, accountId, keyId, model: 'acme/small', kind: 'image', input, price: 2 } as const
-      await store.addRun({ ...run, createdAtMs: 1, ...more }, () => {})
-    }
+    const secondKeyId = await addKey({ name: 'build' })
+    const add = (id: string, run: Partial<NewRun> = {}, prompt = 'a fox') =>
+      filled.add({ id, keyId, model: 'acme/small', price: 2, createdAtMs: 1, input: { prompt }, ...run })
     const claim = async (id: string) => void (await claimRun(store, 'me', { only: [id] }))
     const finish = async (id: string) => {
       await claim(id)
       await store.finishRun(
-        held(id, 'me', 9),
+        held(id),
         OUTPUTS.map((output) => ({ ...output, token: `of ${id}` })),
       )
     }
-    const fail = async (id: string) => {
+    const fail = async (id: string, failure = FAILURE, nowMs = 9) => {
       await claim(id)
-      await store.failRun(held(id, 'me', 9), FAILURE)
+      await store.failRun(held(id, 'me', nowMs), failure)
     }
-    const ids = async (filter: Partial<RunFilter> = {}) =>
-      (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
+    const list = (filter: Partial<RunFilter> = {}) => store.listRuns({ accountId, limit: 100, ...filter })
+    const ids = async (filter?: Partial<RunFilter>) => (await list(filter)).runs.map(({ id }) => id)
     const entries = async (filter: Partial<EntryFilter> = {}) =>
       (await store.listAccountEntries({ accountId, limit: 100, ...filter })).entries
-    return { store, accountId, otherId, keyId, secondKeyId, add, claim, finish, fail, ids, entries }
+    const theirs = { accountId: otherId, keyId: undefined }
+    return { ...filled, theirs, secondKeyId, add, claim, finish, fail, list, ids, entries }
   }
 
   describe('the runs of an account', () => {
     test('appear newest first, without their input and without those of other accounts', async () => {
-      const { store, accountId, otherId, keyId, add, finish, fail, claim } = await createStore()
+      const { store, accountId, theirs, keyId, add, finish, fail, claim, list } = await fill()
       await add('one')
       await finish('one')
-      await add('theirs', { accountId: otherId, keyId: undefined, price: 0 })
+      await add('theirs', { ...theirs, price: 0 })
       await add('two', { keyId: undefined })
       await fail('two')
       await add('three')
       await claim('three')
       await add('four', { kind: 'video', model: 'acme/large' })
-      const { runs, next } = await store.listRuns({ accountId, limit: 10 })
+      const { runs, next } = await list()
       expect(next).toBeUndefined()
       expect(
         runs.map((run) => [run.id, run.status, run.key?.name, run.isRefunded, run.finishedAtMs]),
@@ -92,7 +86,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
 
     test('can be filtered by each field, and by all of them together', async () => {
-      const { keyId, secondKeyId, add, finish, fail, claim, ids } = await createStore()
+      const { keyId, secondKeyId, add, finish, fail, claim, ids } = await fill()
       await add('a', { kind: 'video' }, 'red')
       await add('b', { model: 'acme/large' }, 'red')
       await add('c', { keyId: secondKeyId }, 'blue')
@@ -125,20 +119,19 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
 
     test('show 1,000 characters of the prompt, none cut in half, and the aspect ratio that was sent', async () => {
-      const { store, accountId, add } = await createStore()
+      const { add, list, runOf } = await fill()
       const prompt = `${'🦊'.repeat(999)}ab`
       await add('long', { input: { prompt, aspect_ratio: '16:9', image_urls: [] } })
       await add('odd', { input: { prompt: 7, aspect_ratio: 16 } })
-      const { runs } = await store.listRuns({ accountId, limit: 2 })
-      expect(runs.map(({ prompt, aspectRatio }) => [prompt, aspectRatio])).toEqual([
+      expect((await list()).runs.map(({ prompt, aspectRatio }) => [prompt, aspectRatio])).toEqual([
         [undefined, undefined],
         [`${'🦊'.repeat(999)}a`, '16:9'],
       ])
-      expect(await store.findRun('long', accountId)).toMatchObject({ input: { prompt } })
+      expect(await runOf('long')).toMatchObject({ input: { prompt } })
     })
 
     test('a page of a search reads 2,000 runs, and returns where to continue even without a match', async () => {
-      const { store, accountId, otherId, add } = await createStore()
+      const { theirs, add, list } = await fill()
       const addMany = async (count: number, from: number) => {
         const ids = Array.from({ length: count }, (_, n) => `run_${from + n}`)
         // At most 100 at once, as many as fit the connections within the time limit of a create.
@@ -147,11 +140,11 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       }
       await add('first', {}, 'a grey heron')
       await addMany(1_000, 0)
-      await add('theirs', { accountId: otherId, keyId: undefined, price: 0 }, 'a heron')
+      await add('theirs', { ...theirs, price: 0 }, 'a heron')
       await add('middle', {}, 'a heron')
       await addMany(1_500, 1_000)
       const page = async (search: string, before?: number, limit = 100) => {
-        const { runs, next } = await store.listRuns({ accountId, before, limit, search })
+        const { runs, next } = await list({ before, limit, search })
         return { ids: runs.map(({ id }) => id), next }
       }
       for (const [search, ids] of [
@@ -169,7 +162,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
 
     test('a search finds a part of the prompt, in any case', async () => {
-      const { add, ids } = await createStore()
+      const { add, ids } = await fill()
       const prompt = `a quick "brown" _fox 🦊 at 100 % in C:\\temp\\n, it's İstanbul,\nline\nbreak, Straße`
       await add('found', {}, prompt)
       for (const search of [
@@ -182,12 +175,12 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
 
     test('can be paged without gaps or repeats while runs are added', async () => {
-      const { store, accountId, add } = await createStore()
+      const { add, list } = await fill()
       for (let n = 1; n <= 7; n++) await add(`run_${n}`)
       const seen: string[] = []
       let before: number | undefined
       for (let page = 0; page < 5; page++) {
-        const { runs } = await store.listRuns({ accountId, limit: 3, before })
+        const { runs } = await list({ limit: 3, before })
         seen.push(...runs.map(({ id }) => id))
         before = runs.at(-1)?.sequence ?? before
         await add(`late_${page}`)
@@ -197,48 +190,40 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
   })
 
   test('a run and its error say that it was refunded, after a failure or by an operator', async () => {
-    const { store, accountId, add, claim } = await createStore()
-    const isRefunded = async (id: string) => (await store.findRuns([id], accountId))[0]?.isRefunded
-    const end = async (id: string, code: string) => {
-      await add(id, { price: 3 })
-      await claim(id)
-      expect(await isRefunded(id)).toBe(false)
-      await store.failRun(held(id, 'me', 8), { code, message: 'It failed.' })
+    const { store, add, fail, list, runOf } = await fill()
+    const ends = { failed: 'render_failed', unknown: OUTCOME_UNKNOWN }
+    for (const [id, code] of Object.entries(ends)) {
+      await add(id)
+      await fail(id, { code, message: 'It failed.' })
     }
-    await end('failed', 'render_failed')
-    expect(await isRefunded('failed')).toBe(true)
-    await end('unknown', OUTCOME_UNKNOWN)
-    expect(await isRefunded('unknown')).toBe(false)
-    const messageOf = async (id: string) => (await store.findRun(id, accountId))?.failure?.message
-    expect([await messageOf('failed'), await messageOf('unknown')]).toEqual([
-      'It failed. Its price was refunded.',
-      'It failed. Its price was not refunded, because the provider may have charged for it.',
-    ])
+    const seen = async () =>
+      await Promise.all(
+        (await list()).runs.map(async ({ id, isRefunded }) => [
+          isRefunded,
+          (await runOf(id))?.failure?.message,
+        ]),
+      )
+    const refunded = [true, 'It failed. Its price was refunded.']
+    const kept = 'It failed. Its price was not refunded, because the provider may have charged for it.'
+    expect(await seen()).toEqual([[false, kept], refunded])
     await store.decideUnknown('unknown', { nowMs: 9 })
-    expect(await messageOf('unknown')).toBe('It failed. Its price was refunded.')
-    const { runs } = await store.listRuns({ accountId, limit: 2 })
-    expect(runs.map((run) => [run.id, run.isRefunded])).toEqual([
-      ['unknown', true],
-      ['failed', true],
-    ])
+    expect(await seen()).toEqual([refunded, refunded])
   })
 
   test('runs that are newer than a number are listed, and those of all accounts', async () => {
-    const { store, otherId, add, ids } = await createStore()
+    const { theirs, add, ids, list } = await fill()
     for (const id of ['one', 'two', 'three']) await add(id)
-    await add('theirs', { accountId: otherId, keyId: undefined })
-    const { runs } = await store.listRuns({ accountId: undefined, limit: 100 })
+    await add('theirs', theirs)
+    const { runs } = await list({ accountId: undefined })
     expect(runs.map(({ id }) => id)).toEqual(['theirs', 'three', 'two', 'one'])
     expect(await ids({ after: runs[3]?.sequence })).toEqual(['three', 'two'])
     expect(await ids({ after: runs[0]?.sequence, search: 'fox' })).toEqual([])
-    expect(await ids({ accountId: undefined, status: 'queued', before: runs[1]?.sequence })).toEqual([
-      'two',
-      'one',
-    ])
+    const before = runs[1]?.sequence
+    expect(await ids({ accountId: undefined, status: 'queued', before })).toEqual(['two', 'one'])
   })
 
   test('a run says that its outputs were removed', async () => {
-    const { store, accountId, add, finish } = await createStore()
+    const { store, accountId, add, finish } = await fill()
     await add('one')
     await finish('one')
     const isRemoved = async () => (await store.findRuns(['one'], accountId))[0]?.isRemoved
@@ -253,23 +238,20 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
   })
 
   test('no change of a user is made after the session has ended', async () => {
-    const { store, accountId, keyId, add } = await createStore()
+    const { store, accountId, keyId, addKey, add, list } = await fill()
     const by = { session: 'gone', nowMs: 1 }
     await add('one')
-    const key = { accountId, hash: 'h', prefix: 'rk_', name: 'late', nowMs: 0, by }
     const link = { hash: 'l', userId: 1, nowMs: 1, expiresAtMs: 9 }
     for (const change of [
       () => add('late', { by }),
       () => store.cancelRun('one', 1, accountId, by),
-      () => store.addKey(key),
+      () => addKey({ name: 'late', by }),
       () => store.changeKey(keyId, { disabled: true }, by),
       () => store.addUser({ email: 'late@example.com', accountId, nowMs: 1, by }),
       () => store.addLink(link, by),
     ])
       await expect(change()).rejects.toMatchObject({ code: 'not_signed_in' })
-    expect((await store.listRuns({ accountId, limit: 9 })).runs).toMatchObject([
-      { id: 'one', status: 'queued' },
-    ])
+    expect((await list()).runs).toMatchObject([{ id: 'one', status: 'queued' }])
     expect((await store.listKeys()).map(({ name, disabled }) => [name, disabled])).toEqual([
       ['ci', false],
       ['build', false],
@@ -279,11 +261,11 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
 
   describe('the ledger of an account', () => {
     test('can be listed newest first, filtered and paged', async () => {
-      const { store, keyId, otherId, add, fail, entries } = await createStore()
+      const { store, keyId, theirs, add, fail, entries } = await fill()
       await add('one', { createdAtMs: 10 })
       await fail('one')
       await add('two', { createdAtMs: 20, keyId: undefined, price: 3 })
-      await add('theirs', { accountId: otherId, keyId: undefined })
+      await add('theirs', theirs)
       await store.addCredits({ account: 'acme', amount: -7, nowMs: 30 }, () => {})
       const all = await entries()
       const key = { id: keyId, name: 'ci' }
@@ -310,17 +292,16 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
 
     test('gives the net cost and the number of runs of each day in UTC', async () => {
-      const { store, accountId, otherId, add, claim } = await createStore()
+      const { store, accountId, theirs, add, fail } = await fill()
       const day = Date.UTC(2026, 0, 31)
       await add('last', { createdAtMs: day - 1, price: 1 })
       await add('first', { createdAtMs: day, price: 2 })
       await add('late', { createdAtMs: day + DAY_MS - 1, price: 4 })
       await add('free', { createdAtMs: day + 1, price: 0 })
-      await add('theirs', { createdAtMs: day, accountId: otherId, keyId: undefined })
+      await add('theirs', { createdAtMs: day, ...theirs })
       await add('next', { createdAtMs: day + 2 * DAY_MS, price: 8 })
-      await claim('late')
       // Refunded on a day without a charge.
-      await store.failRun(held('late', 'me', day + 5 * DAY_MS), FAILURE)
+      await fail('late', FAILURE, day + 5 * DAY_MS)
       await store.addCredits({ account: 'acme', amount: 5, nowMs: day + 9 * DAY_MS }, () => {})
       const days = [
         { day: '2026-01-30', credits: 1, runs: 1 },

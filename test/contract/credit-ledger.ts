@@ -1,25 +1,23 @@
-/** What the ledger of every implementation refuses, and what its check finds. */
+/** What the ledger of every database refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/index.js'
-import { claimRun, held, newRun } from '../support/index.js'
+import { claimRun, held } from '../support/index.js'
+import { FAILURE, fillStore } from './filled-store.js'
 
-export interface LedgerInDatabase {
+export interface OpenedDatabase {
   readonly store: Store
   /** Changes the tables behind the store's back. */
   run(sql: string): Promise<void>
 }
 
-/** `open` gives an empty store; it is called within each test. */
-export function creditLedgerContract(open: () => LedgerInDatabase | Promise<LedgerInDatabase>): void {
+export function creditLedgerContract(open: () => OpenedDatabase | Promise<OpenedDatabase>): void {
   async function createLedger() {
-    const opened = await open()
-    const { store } = opened
-    const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
-    const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
-    for (const id of ['one', 'two']) await store.addRun(newRun({ id, accountId, keyId, price: 5 }), () => {})
-    await claimRun(store, 'me', { nowMs: 2 })
-    await store.failRun(held('one', 'me', 3), { code: 'x', message: 'y' })
-    return opened
+    const { store, run } = await open()
+    const { add, keyId } = await fillStore(() => store)
+    for (const id of ['one', 'two']) await add({ id, keyId, price: 5 })
+    await claimRun(store, 'me')
+    await store.failRun(held('one'), FAILURE)
+    return { store, run }
   }
 
   describe('the ledger', () => {

@@ -1,60 +1,40 @@
-/** What every implementation of the store keeps to about the console's users. */
+/** What every database keeps to about the console's users. */
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/service/store/index.js'
+import { fillStore, type OpenStore } from './filled-store.js'
 
-/** `open` gives an empty store; it is called within each test. */
-export function userContract(open: () => Store | Promise<Store>): void {
-  async function createStore() {
-    const store = await open()
-    const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
-    const userId = await addUser(store, accountId, 'ann@example.com')
-    const other = await addUser(store, accountId, 'bob@example.com')
-    const addSession = (hash: string, more: { userId?: number; fromLink?: boolean; nowMs?: number } = {}) =>
+export function userContract(open: OpenStore): void {
+  async function fill() {
+    const { store, accountId } = await fillStore(open)
+    const addUser = async (email: string) => (await store.addUser({ email, accountId, nowMs: 5 })) ?? 0
+    const userId = await addUser('ann@example.com')
+    const other = await addUser('bob@example.com')
+    const addSession = (hash: string, more: { userId?: number; fromLink?: boolean } = {}) =>
       store.addSession({
-        hash,
-        userId,
-        fromLink: false,
-        address: '127.0.0.1',
-        userAgent: 'Firefox',
-        nowMs: 10,
-        expiresAtMs: 100,
-        ...more,
+        ...{ hash, userId, fromLink: false, address: '127.0.0.1', userAgent: 'Firefox' },
+        ...{ nowMs: 10, expiresAtMs: 100, ...more },
       })
     const addLink = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
       store.addLink({ hash, userId: of, nowMs, expiresAtMs })
-    const hashes = async (of = userId, nowMs = 20) =>
-      (await store.listSessions(of, nowMs)).map(({ hash }) => hash)
-    return { store, accountId, userId, other, addSession, addLink, hashes }
-  }
-
-  async function addUser(store: Store, accountId: number, email: string): Promise<number> {
-    const id = await store.addUser({ email, accountId, nowMs: 5 })
-    if (id === undefined) throw new Error(`${email} is taken`)
-    return id
+    const hashes = async () => (await store.listSessions(userId, 20)).map(({ hash }) => hash)
+    return { store, accountId, addUser, userId, other, addSession, addLink, hashes }
   }
 
   describe('users', () => {
     test('a user is added once and found by the email in any case', async () => {
-      const { store, accountId, userId } = await createStore()
-      const again = { email: 'ANN@Example.com', accountId, nowMs: 6 }
-      expect(await store.addUser(again)).toBeUndefined()
+      const { store, accountId, addUser, userId } = await fill()
+      expect(await store.addUser({ email: 'ANN@Example.com', accountId, nowMs: 6 })).toBeUndefined()
       expect(await store.findUser('aNN@example.COM')).toEqual({
-        id: userId,
-        email: 'ann@example.com',
-        accountId,
-        account: 'acme',
-        banned: false,
-        password: undefined,
-        createdAtMs: 5,
+        ...{ id: userId, email: 'ann@example.com', accountId, account: 'acme', banned: false },
+        ...{ password: undefined, createdAtMs: 5 },
       })
       expect(await store.findUser('ann@example.org')).toBeUndefined()
       expect(await store.findUser('ann\0@example.com')).toBeUndefined()
-      const upper = await addUser(store, accountId, 'EVE@EXAMPLE.COM')
+      const upper = await addUser('EVE@EXAMPLE.COM')
       expect(await store.findUser('eve@example.com')).toMatchObject({ id: upper, email: 'eve@example.com' })
     })
 
     test('removing a user removes the sessions and links, and the id is not reused', async () => {
-      const { store, accountId, other, addSession, addLink, hashes } = await createStore()
+      const { store, addUser, other, addSession, addLink, hashes } = await fill()
       await addSession('s', { userId: other })
       await addSession('of ann')
       await addLink('l', { of: other })
@@ -64,7 +44,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findSession('s', 20)).toBeUndefined()
       expect(await store.useLink('l', 20)).toBeUndefined()
       expect(await hashes()).toEqual(['of ann'])
-      expect(await addUser(store, accountId, 'bob@example.com')).toBeGreaterThan(other)
+      expect(await addUser('bob@example.com')).toBeGreaterThan(other)
       // What a request of the removed user still adds has no effect.
       await addSession('late', { userId: other })
       await addLink('late', { of: other })
@@ -73,7 +53,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
     })
 
     test('setting a password ends every other session and link of the user', async () => {
-      const { store, userId, other, addSession, addLink, hashes } = await createStore()
+      const { store, userId, other, addSession, addLink, hashes } = await fill()
       await addSession('kept', { fromLink: true })
       await addSession('ended')
       await addSession('of bob', { userId: other, fromLink: true })
@@ -96,7 +76,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
   })
 
   test('of two password changes at once, the second does not win with its session that has ended', async () => {
-    const { store, userId, addSession, hashes } = await createStore()
+    const { store, userId, addSession, hashes } = await fill()
     const changes = ['first', 'second']
     for (const name of changes) await addSession(name)
     const ends = await Promise.allSettled(changes.map((name) => store.setPassword(userId, name, name)))
@@ -109,21 +89,19 @@ export function userContract(open: () => Store | Promise<Store>): void {
     expect(await hashes()).toEqual([won])
   })
 
-  describe('a sign-in link', () => {
-    test('signs its user in once, even with concurrent requests', async () => {
-      const { store, userId, addLink } = await createStore()
-      await addLink('l')
-      const given = await Promise.all(Array.from({ length: 8 }, () => store.useLink('l', 20)))
-      expect(given.filter((each) => each !== undefined)).toMatchObject([
-        { id: userId, email: 'ann@example.com', account: 'acme', banned: false },
-      ])
-      expect(await store.useLink('l', 20)).toBeUndefined()
-    })
+  test('a sign-in link signs its user in once, even with concurrent requests', async () => {
+    const { store, userId, addLink } = await fill()
+    await addLink('l')
+    const given = await Promise.all(Array.from({ length: 8 }, () => store.useLink('l', 20)))
+    expect(given.filter((each) => each !== undefined)).toMatchObject([
+      { id: userId, email: 'ann@example.com', account: 'acme', banned: false },
+    ])
+    expect(await store.useLink('l', 20)).toBeUndefined()
   })
 
   describe('a session', () => {
     test('each new session or link removes up to 500 expired sessions', async () => {
-      const { store, addSession, addLink } = await createStore()
+      const { store, addSession, addLink } = await fill()
       for (let n = 0; n < 600; n++) await addSession(`old_${n}`)
       const left = async () => (await store.listUsers(50))[0]?.sessions
       expect(await left()).toBe(600)
@@ -134,7 +112,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
     })
 
     test('can be extended but not shortened, and not after it has expired', async () => {
-      const { store, addSession } = await createStore()
+      const { store, addSession } = await fill()
       await addSession('s')
       await store.extendSession('s', { usedAtMs: 60, expiresAtMs: 160 })
       await store.extendSession('s', { usedAtMs: 50, expiresAtMs: 150 })
@@ -145,7 +123,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
     })
 
     test('ending all sessions ends the links of the user, ending one does not', async () => {
-      const { store, userId, other, addSession, addLink } = await createStore()
+      const { store, userId, other, addSession, addLink } = await fill()
       for (const name of ['first', 'second']) await addLink(name)
       await addLink('of bob', { of: other })
       await addSession('s')

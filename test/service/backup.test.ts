@@ -6,10 +6,18 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/admin.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { addAccount, ask, createTestService, ended, newRun, temporaryFolder } from '../support/index.js'
+import {
+  addAccount,
+  ask,
+  createTestService,
+  FOX,
+  finished,
+  newRun,
+  runOf,
+  temporaryFolder,
+} from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
-const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
 
 async function administer(dataFolder: string) {
   const admin = await openAdministration({ dataFolder, clock: { ...systemClock, now: () => 0 }, make: false })
@@ -57,14 +65,13 @@ test('a backup taken while runs are accepted has every earlier run with its char
 test('a backup restored into a new folder has the same accounts, keys and runs', async () => {
   const service = await createTestService()
   const key = await addAccount(service, 'acme')
-  const { body } = await ask(service, 'POST', RUNS, A_FOX, { key })
-  await ended(service, body.id, { key })
+  const { id } = await finished(service, FOX, { key })
   const restored = temporaryFolder()
   await (await administer(service.dataFolder)).backup(join(restored, 'service.db'))
-  expect((await ask(service, 'POST', RUNS, A_FOX, { key })).status).toBe(201)
+  expect((await ask(service, 'POST', RUNS, FOX, { key })).status).toBe(201)
   const other = await createTestService({ dataFolder: restored, rendering: false })
   expect(other.apiKey).toBe('')
-  expect((await ask(other, 'GET', `${RUNS}/${body.id}`, undefined, { key })).body.status).toBe('succeeded')
+  expect((await runOf(other, id, { key })).status).toBe('succeeded')
   expect(await (await administer(restored)).accounts()).toMatchObject([
     { name: 'default' },
     { name: 'acme', runs: 1 },
@@ -84,7 +91,7 @@ test('a running service does not write to a backup that replaced its database, a
   const path = join(service.dataFolder, 'service.db')
   const backup = `${path}.backup`
   await (await administer(service.dataFolder)).backup(backup)
-  expect((await ask(service, 'POST', RUNS, A_FOX)).status).toBe(201)
+  expect((await ask(service, 'POST', RUNS, FOX)).status).toBe(201)
   renameSync(path, `${path}.old`)
   renameSync(backup, path)
   for (const [method, at] of [
@@ -92,7 +99,7 @@ test('a running service does not write to a backup that replaced its database, a
     ['GET', '/readyz'],
     ['GET', `${RUNS}/run_x`],
   ] as const) {
-    const { status, body } = await ask(service, method, at, method === 'POST' ? A_FOX : undefined)
+    const { status, body } = await ask(service, method, at, method === 'POST' ? FOX : undefined)
     expect([status, body.error.code]).toEqual([503, 'not_ready'])
   }
   await service.clock.advance(20_000)

@@ -14,9 +14,12 @@ import {
   addAccount,
   ask,
   claimRun,
+  created,
   createInstantEngine,
   createTestService,
   ended,
+  FOX,
+  runOf,
   runSql,
   type TestData,
   type TestService,
@@ -51,10 +54,9 @@ async function createGrown() {
     rate: { requests: 200, windowMs: 10_000 },
   })
   const create = async (input: object, key = service.apiKey, on = service) => {
-    const asked = { model: 'rushes/preview-image', input }
-    const { status, body } = await ask(on, 'POST', '/api/v1/runs', asked, { key })
-    expect({ status, body }).toMatchObject({ status: 201 })
-    return body.id as string
+    const id = await created(on, { ...FOX, input }, { key })
+    expect(id).toMatch(/^run_/)
+    return id
   }
   const ours = await create({ prompt: 'a fox \u0000 and \ud800 half', quality: 'high' })
   const theirs = await create(
@@ -230,16 +232,9 @@ describePostgres('admin migrate', () => {
     expect(await ended(moved, queued, { key: service.apiKey })).toMatchObject({ status: 'succeeded' })
     expect(await ended(moved, rendering, { key })).toMatchObject({ status: 'succeeded' })
     expect(await ended(moved, failed, { key: service.apiKey })).toMatchObject({ status: 'failed', error: {} })
-    const { output } = (await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body
+    const { output } = await runOf(moved, theirs, { key })
     expect((await ask(moved, 'GET', new URL(output.urls[0]).pathname)).status).toBe(200)
-    const { status } = await ask(
-      moved,
-      'POST',
-      '/api/v1/runs',
-      { model: 'rushes/preview-image', input: { prompt: 'new' } },
-      { key },
-    )
-    expect(status).toBe(201)
+    expect(await created(moved, FOX, { key })).toMatch(/^run_/)
   })
 
   it('refuses a target with data, data in use, wrong sums and a folder without data', async () => {
@@ -314,7 +309,7 @@ describePostgres('admin migrate', () => {
     const moved = await createTestService({
       ...{ dataFolder, databaseUrl: url, clock: service.clock, storage, rendering: false },
     })
-    const { output: found } = (await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body
+    const { output: found } = await runOf(moved, theirs, { key })
     const redirected = await ask(moved, 'GET', new URL(found.urls[0]).pathname)
     expect(redirected.status).toBe(302)
     const signed = await fetch(redirected.header('location') ?? '')

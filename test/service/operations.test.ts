@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { Logging } from '../../src/service/http/app.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { ask, createCommandedEngine, createTestService, finished, until } from '../support/index.js'
+import { ask, createCommandedEngine, created, createTestService, finished, until } from '../support/index.js'
 import { dial } from '../support/line.js'
 
 const RUNS = '/api/v1/runs'
@@ -29,7 +29,7 @@ test('health checks need no key and count against no limit', async () => {
 
 test('a service that is closing is alive but not ready', async () => {
   const service = await createTestService({ port: 0, engine: createCommandedEngine({ stuck: true }) })
-  await ask(service, 'POST', RUNS, A_FOX)
+  await created(service, A_FOX)
   await service.clock.advance(1_000)
   const line = dial(service.baseUrl)
   // A request that has begun keeps its connection while the service closes.

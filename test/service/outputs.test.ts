@@ -19,9 +19,13 @@ import { addOutputRoutes } from '../../src/service/http/api-routes.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import {
   ask,
+  created,
   createInstantEngine,
   createTestService,
   ended,
+  FOX,
+  finished,
+  runOf,
   type TestService,
   until,
   usesPostgres,
@@ -40,11 +44,7 @@ beforeAll(async () => {
     contentType: 'video/mp4',
   })
   service = await createTestService({ engine })
-  const { body } = await ask(service, 'POST', '/api/v1/runs', {
-    model: LOCAL_MODELS.video,
-    input: { prompt: 'a boat' },
-  })
-  const run = await ended(service, body.id)
+  const run = await finished(service, { model: LOCAL_MODELS.video, input: { prompt: 'a boat' } })
   url = new URL(run.output.urls[0])
 })
 
@@ -176,8 +176,7 @@ test.each([
 
 test('an output is 503 while its folder is unavailable, and 410 only once it was removed', async () => {
   const own = await createTestService()
-  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
-  const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+  const run = await finished(own)
   const output = new URL(run.output.urls[0])
   const folder = join(own.dataFolder, 'files')
   const statuses = async () => {
@@ -190,11 +189,11 @@ test('an output is 503 while its folder is unavailable, and 410 only once it was
   renameSync(folder, `${folder}.away`)
   expect(await statuses()).toEqual([503, '5', 503])
   // A run that has rendered waits for it.
-  const { body } = await ask(own, 'POST', '/api/v1/runs', order)
+  const id = await created(own)
   await own.clock.advance(60_000)
-  expect((await ask(own, 'GET', `/api/v1/runs/${body.id}`)).body.status).toBe('processing')
+  expect((await runOf(own, id)).status).toBe('processing')
   renameSync(`${folder}.away`, folder)
-  expect((await ended(own, body.id)).status).toBe('succeeded')
+  expect((await ended(own, id)).status).toBe('succeeded')
   expect(await statuses()).toEqual([200, undefined, 200])
   rmSync(join(folder, run.id), { recursive: true })
   expect(await statuses()).toEqual([410, undefined, 200])
@@ -202,8 +201,7 @@ test('an output is 503 while its folder is unavailable, and 410 only once it was
 
 test('a truncated output is an uncacheable 503 and an error in the log', async () => {
   const own = await createTestService()
-  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
-  const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+  const run = await finished(own)
   const { pathname } = new URL(run.output.urls[0])
   const path = fileOf(own, pathname)
   const whole = readFileSync(path)
@@ -229,8 +227,7 @@ test.skipIf(!existsSync(DESCRIPTORS))(
   async () => {
     // More than the buffers between the file and the reader hold.
     const own = await createTestService({ engine: createInstantEngine({ bytes: Buffer.alloc(1_048_576) }) })
-    const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
-    const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+    const run = await finished(own)
     const controller = new AbortController()
     const output = new URL(run.output.urls[0])
     const response = await own.fetch({ method: 'GET', url: output, headers: {}, signal: controller.signal })
@@ -287,10 +284,7 @@ test('no other user of the machine can read the data of the service', async () =
 
 test('output URLs begin with the public URL and its path', async () => {
   const prefixed = await createTestService({ publicUrl: 'https://media.example/rushes/' })
-  const { body } = await ask(prefixed, 'POST', '/rushes/api/v1/runs', {
-    model: LOCAL_MODELS.image,
-    input: { prompt: 'a fox' },
-  })
+  const { body } = await ask(prefixed, 'POST', '/rushes/api/v1/runs', FOX)
   const { output } = await ended(prefixed, body.id)
   expect(output.urls[0]).toMatch(/^https:\/\/media\.example\/rushes\/outputs\//)
   expect((await ask(prefixed, 'GET', output.urls[0])).status).toBe(200)

@@ -8,8 +8,7 @@ import { delimiter, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { createService } from '../../src/service/index.js'
-import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { addAccount, ask, createInstantEngine, temporaryFolder, until } from '../support/index.js'
+import { addAccount, ask, createInstantEngine, FOX, temporaryFolder, until } from '../support/index.js'
 import { hasPostgres, openTestStore, temporaryDatabase } from '../support/postgres.js'
 import { freePort } from '../support/postgres-server.js'
 
@@ -20,7 +19,6 @@ const PROGRAM = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
 const hasPgBouncer = PROGRAM !== undefined
 
 const RUNS = '/api/v1/runs'
-const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BASE = 'http://service.test'
 
 describe.skipIf(!hasPostgres || !hasPgBouncer)('behind PgBouncer', () => {

@@ -3,50 +3,45 @@ import { raceAbort } from '../../src/host/abort.js'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
-import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import {
-  type Answer,
   ask,
   createCommandedEngine,
+  created,
   createManualClock,
   createTestService,
   ended,
+  FOX,
+  finished,
   ONE_PIXEL_PNG,
   openStoreOf,
+  runOf,
   runSql,
-  type TestService,
   temporaryFolder,
   until,
 } from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
 
-const create = async (service: TestService): Promise<string> =>
-  (await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })).body.id
-
-const look = async (service: TestService, id: string): Promise<Answer['body']> =>
-  (await ask(service, 'GET', `${RUNS}/${id}`)).body
-
 test('a restarted service continues with accepted runs, under the same key', async () => {
   const dataFolder = temporaryFolder()
   const before = await createTestService({ dataFolder, engine: createCommandedEngine(), concurrency: 1 })
-  const ids = [await create(before), await create(before)]
+  const ids = [await created(before), await created(before)]
   await before.clock.advance(1_000)
-  expect((await look(before, ids[0] ?? '')).status).toBe('processing')
+  expect((await runOf(before, ids[0] ?? '')).status).toBe('processing')
   await before.clock.runUntil(before.service.close())
 
   const after = await createTestService({ dataFolder, rendering: false })
   expect(after.apiKey).toBe('')
   const known = { ...after, apiKey: before.apiKey }
-  for (const id of ids) expect(await look(known, id)).toMatchObject({ status: 'queued', started_at: null })
+  for (const id of ids) expect(await runOf(known, id)).toMatchObject({ status: 'queued', started_at: null })
   after.service.startRendering()
   for (const id of ids) expect((await ended(known, id)).status).toBe('succeeded')
 })
 
 test('a run whose stored input is corrupt fails and is refunded, and other runs continue', async () => {
   const service = await createTestService({ rendering: false })
-  const damaged = await create(service)
-  const whole = await create(service)
+  const damaged = await created(service)
+  const whole = await created(service)
   await runSql(service, `UPDATE runs SET input = substr(input, 1, 5) WHERE id = '${damaged}'`)
   service.service.startRendering()
   expect(await ended(service, whole)).toMatchObject({ status: 'succeeded' })
@@ -66,20 +61,20 @@ test('a run whose stored input is corrupt fails and is refunded, and other runs 
 test('a process that stands still loses its runs after 15 s, and its late result is ignored', async () => {
   const frozen = createCommandedEngine()
   const one = await createTestService({ engine: frozen, ephemeralKey: true })
-  const id = await create(one)
+  const id = await created(one)
   await one.clock.advance(1_000)
   expect(frozen.waiting).toBe(1)
 
   // The first process stands still: its clock does not move, while the second one's goes on from there.
   const two = await createTestService({ dataFolder: one.dataFolder, ephemeralKey: true })
   await two.clock.advance(14_000)
-  expect((await look(two, id)).status).toBe('processing')
+  expect((await runOf(two, id)).status).toBe('processing')
   const run = await ended(two, id)
   expect(run.status).toBe('succeeded')
 
   frozen.finish()
   await one.clock.runUntil(one.clock.sleep(1))
-  expect(await look(two, id)).toEqual(run)
+  expect(await runOf(two, id)).toEqual(run)
   expect(one.complaints).toEqual([])
 })
 
@@ -90,7 +85,7 @@ test('a run whose renderer dies is tried again, and given up after the third dea
     throw new RendererCrashed('the renderer crashed (SIGSEGV)')
   }
   const service = await createTestService({ engine: { render } })
-  const id = await create(service)
+  const id = await created(service)
   expect(await ended(service, id)).toMatchObject({
     status: 'failed',
     error: { code: 'renderer_crashed', message: expect.stringMatching(/crashed three times/) },
@@ -101,7 +96,7 @@ test('a run whose renderer dies is tried again, and given up after the third dea
 
 test('closing does not wait for a render that cannot be stopped, and requeues its run', async () => {
   const service = await createTestService({ engine: createCommandedEngine({ stuck: true }) })
-  const id = await create(service)
+  const id = await created(service)
   await service.clock.advance(1_000)
   const before = service.clock.now()
   await service.clock.runUntil(service.service.close())
@@ -112,46 +107,34 @@ test('closing does not wait for a render that cannot be stopped, and requeues it
   await store.close()
 })
 
-/** A storage that no longer answers once it is told so, except that a put stops when it is aborted. */
+/** A storage that answers no call once it is stalled, except that a put stops when it is aborted. */
 function createStallingStorage() {
-  const folder = temporaryFolder()
-  let isStalled = false
-  let asked = 0
-  const never = () => {
-    asked++
-    return new Promise<never>(() => {})
+  const real = createLocalFiles(temporaryFolder(), createManualClock())
+  const state = { isStalled: false, unanswered: 0 }
+  function answer<Result>(call: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    if (!state.isStalled) return call()
+    state.unanswered++
+    return raceAbort(new Promise<never>(() => {}), signal)
   }
-  const real = createLocalFiles(folder, createManualClock())
   const files: FileStore = {
     ...real,
-    put(key, source, options) {
-      if (!isStalled) return real.put(key, source, options)
-      return raceAbort(never(), options?.signal)
-    },
-    find: (key) => (isStalled ? never() : real.find(key)),
-    remove: (key) => (isStalled ? never() : real.remove(key)),
+    put: (key, source, options) => answer(() => real.put(key, source, options), options?.signal),
+    find: (key) => answer(() => real.find(key)),
+    remove: (key) => answer(() => real.remove(key)),
   }
-  return {
-    storage: { files },
-    stall() {
-      isStalled = true
-    },
-    /** How many calls have had no answer. */
-    asked: () => asked,
-  }
+  return { storage: { files }, state }
 }
 
 test.each([
   ['an output is stored', []],
   ['a reference is read', [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]],
 ])('closing while the storage does not answer and %s counts no crash', async (_, image_urls) => {
-  const { storage, stall, asked } = createStallingStorage()
+  const { storage, state } = createStallingStorage()
   const service = await createTestService({ storage, rendering: false })
-  const input = { prompt: 'a fox', image_urls }
-  await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input })
-  stall()
+  await created(service, { ...FOX, input: { ...FOX.input, image_urls } })
+  state.isStalled = true
   service.service.startRendering()
-  await until('the stall', () => asked() > 0)
+  await until('the stall', () => state.unanswered > 0)
   const before = service.clock.now()
   await service.clock.runUntil(service.service.close())
   expect(service.clock.now() - before).toBeLessThan(4_500)
@@ -169,17 +152,16 @@ test('the service can be closed twice, and accepts no request afterwards', async
 test('an in-memory key is new at each start and never stored, and a later start shows a key', async () => {
   const dataFolder = temporaryFolder()
   const one = await createTestService({ dataFolder, ephemeralKey: true })
-  const id = await create(one)
-  await ended(one, id)
+  const { id } = await finished(one)
   await one.clock.runUntil(one.service.close())
 
   const two = await createTestService({ dataFolder, ephemeralKey: true })
   expect(two.apiKey).not.toBe(one.apiKey)
-  expect((await look(two, id)).status).toBe('succeeded')
+  expect((await runOf(two, id)).status).toBe('succeeded')
   const old = await ask(two, 'GET', `${RUNS}/${id}`, undefined, { key: one.apiKey })
   expect(old.body.error.code).toBe('invalid_api_key')
 
   const three = await createTestService({ dataFolder })
   expect(three.apiKey).toMatch(/^rk_[\w-]{43}$/)
-  expect((await look(three, id)).status).toBe('succeeded')
+  expect((await runOf(three, id)).status).toBe('succeeded')
 })

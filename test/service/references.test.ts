@@ -1,47 +1,37 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilAborted } from '../../src/host/abort.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { StorageUnavailable } from '../../src/service/files/contract.js'
-import { createLocalFiles } from '../../src/service/files/local-files.js'
-import { createEndpoints } from '../../src/service/http/endpoints.js'
-import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { createReferenceFetch } from '../../src/service/references/reference-fetch.js'
 import { createReferenceLoader } from '../../src/service/references/reference-loader.js'
-import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createMemoryRateLimiter } from '../../src/service/rules/rate.js'
-import { Refusal } from '../../src/service/rules/refusal.js'
-import type { Store } from '../../src/service/store/index.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import {
+  administer,
   ask,
+  created,
   createInstantEngine,
   createManualClock,
+  createModelServer,
   createTestService,
   ended,
+  FOX,
   filesBelow,
+  finished,
   ONE_PIXEL_PNG,
   type TestService,
   temporaryFolder,
   until,
 } from '../support/index.js'
 
+const RUNS = '/api/v1/runs'
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 async function rendered(image_urls: readonly string[]) {
   const engine = createInstantEngine()
   const service = await createTestService({ engine })
-  const created = await ask(service, 'POST', '/api/v1/runs', {
-    model: LOCAL_MODELS.image,
-    input: { prompt: 'a fox', image_urls },
-  })
-  expect(created.body).toMatchObject({ status: 'queued' })
-  const run = await ended(service, created.body.id)
+  const run = await finished(service, { ...FOX, input: { prompt: 'a fox', image_urls } })
   const [job] = engine.jobs
   return { service, run, engine, job, images: job?.images }
 }
@@ -86,108 +76,59 @@ const inputsOf = ({ dataFolder }: TestService): readonly string[] =>
     .map((path) => join(dataFolder, 'files', path))
 
 const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-const ORDER = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [PNG_URL] } }
+const ORDER = { ...FOX, input: { ...FOX.input, image_urls: [PNG_URL] } }
 
 test('an image that was damaged after its create is not passed to the engine', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
-  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
+  const id = await created(service, ORDER)
   for (const path of inputsOf(service)) truncateSync(path, 7)
   service.service.startRendering()
-  await ended(service, body.id)
+  await ended(service, id)
   expect(engine.jobs.map(({ images }) => images)).toEqual([[undefined]])
 })
 
-/** The endpoints on a separate store, in which `onAdd` is called before each run is added. */
-async function createWith(onAdd: (store: Store, attempt: number) => Promise<unknown>) {
-  const clock = createManualClock()
-  const folder = temporaryFolder()
-  const opened = openSqliteStore(join(folder, 'service.db'))
-  onTestFinished(() => opened.close())
-  const accountId = await opened.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
-  const userId = (await opened.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
-  const from = { fromLink: false, address: undefined, userAgent: undefined }
-  await opened.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 1 })
-  const store = opened
-  mkdirSync(join(folder, 'files'))
-  let attempts = 0
-  const endpoints = createEndpoints({
-    store: {
-      ...store,
-      async addRun(run) {
-        if (run.onlyCheck !== true) await onAdd(opened, ++attempts)
-        return await store.addRun(run)
-      },
-    },
-    documents: PREVIEW_MODELS.map(({ document }) => document),
-    clock,
-    rateLimiter: createMemoryRateLimiter(clock),
-    worker: { wake() {}, request() {}, stopCanceled() {} },
-    findKey: async () => undefined,
-    files: createLocalFiles(join(folder, 'files'), clock),
-    onError() {},
-  })
-  const body = [Buffer.from(JSON.stringify(ORDER))]
-  const balance = async () => (await opened.findAccount(accountId))?.balance
-  return {
-    create: () => endpoints.createWithoutKey(accountId, body, randomUUID(), { session: 's', nowMs: 0 }),
-    balance,
-    files: join(folder, 'files'),
-    store: opened,
-    clock,
-  }
-}
-
-test('a create that is refused after its images were stored removes them', async () => {
-  const { create, files } = await createWith(() => Promise.reject(new Refusal('insufficient_balance')))
-  await expect(create()).rejects.toMatchObject({ status: 402 })
-  expect(readdirSync(files)).toEqual([])
+test('of two creates with images that the balance pays once, the refused one leaves no image', async () => {
+  const service = await createTestService({ rendering: false })
+  const admin = await administer(service)
+  await admin.addCredits('default', -9_999)
+  const answers = await Promise.all([1, 2].map(() => ask(service, 'POST', RUNS, ORDER)))
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 402])
+  const [accepted] = answers.filter(({ status }) => status === 201)
+  expect(inputsOf(service)).toEqual([expect.stringContaining(accepted?.body.id)])
 })
 
 test('a create fails and is not charged while the folder for its image is unavailable', async () => {
-  const { create, balance, files } = await createWith(async () => {})
-  rmSync(files, { recursive: true })
-  await expect(create()).rejects.toThrow(StorageUnavailable)
-  expect([await balance(), existsSync(files)]).toEqual([10, false])
+  const service = await createTestService({ rendering: false })
+  rmSync(join(service.dataFolder, 'files'), { recursive: true })
+  expect((await ask(service, 'POST', RUNS, ORDER)).status).toBe(503)
+  expect(existsSync(join(service.dataFolder, 'files'))).toBe(false)
+  expect(await (await administer(service)).accounts()).toMatchObject([{ balance: 10_000, runs: 0 }])
 })
 
 test('a prompt that looks like a data URL, or a text like JSON, stays text', async () => {
   const service = await createTestService()
   const input = { prompt: 'data:;base64,!!', style: 'data:,x', more: `"${'['.repeat(200)}\\` }
-  const { body } = await ask(service, 'POST', '/api/v1/runs', { model: LOCAL_MODELS.image, input })
-  expect((await ended(service, body.id)).input).toMatchObject(input)
+  expect((await finished(service, { ...FOX, input })).input).toMatchObject(input)
 })
 
 test('an output URL of the service works as a reference, under any earlier address', async () => {
   const { service, run, engine } = await rendered([])
   const url = new URL(run.output.urls[0])
   url.host = 'an-earlier-address.test:1234'
-  const { body } = await ask(service, 'POST', '/api/v1/runs', {
-    model: LOCAL_MODELS.image,
-    input: { prompt: 'again', image_urls: [url.href] },
-  })
-  await ended(service, body.id)
+  await finished(service, { ...FOX, input: { prompt: 'again', image_urls: [url.href] } })
   expect(engine.jobs[1]?.images).toEqual([ONE_PIXEL_PNG])
 })
 
-async function serveImages() {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    asked.push(request.url ?? '')
-    const [, kind = '', rest = ''] = (request.url ?? '').split('/')
+/** A host of images, and of redirects to them. */
+const serveImages = async () =>
+  await createModelServer(({ path }) => {
+    const [, kind = '', rest = ''] = path.split('/')
     if (kind === 'hop')
-      response.writeHead(302, { location: rest === '0' ? '/image' : `/hop/${Number(rest) - 1}` })
-    if (kind === 'away') response.writeHead(302, { location: 'file:///etc/passwd' })
-    if (kind === 'none') response.writeHead(404)
-    response.end('image')
+      return { status: 302, headers: { location: rest === '0' ? '/image' : `/hop/${Number(rest) - 1}` } }
+    if (kind === 'away') return { status: 302, headers: { location: 'file:///etc/passwd' } }
+    return kind === 'none' ? { status: 404 } : { body: 'image' }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { asked, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-}
 
 function createFetch(privateAllowed: boolean) {
   const clock = createManualClock()
@@ -207,8 +148,8 @@ test.each([
   ['/away', undefined],
   ['/none', undefined],
 ])('fetching %s gives %s', async (path, text) => {
-  const { base } = await serveImages()
-  expect(await createFetch(true).get(`${base}${path}`)).toBe(text)
+  const { url } = await serveImages()
+  expect(await createFetch(true).get(`${url}${path}`)).toBe(text)
 })
 
 /** Loads what hosts send: letters, each one chunk of a byte; `…` never ends, `!` breaks. */
@@ -284,10 +225,10 @@ test('loading stops at once when its run is aborted, and leaves no file', async 
 })
 
 test('a public service fetches from no private address, under any name', async () => {
-  const { base, asked } = await serveImages()
+  const { url, requests } = await serveImages()
   const { get } = createFetch(false)
-  const { port } = new URL(base)
+  const { port } = new URL(url)
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0x7f.1', '0'])
     expect(await get(`http://${host}:${port}/image`)).toBeUndefined()
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
 })

@@ -5,7 +5,9 @@ import {
   type Asking,
   addAccount,
   ask,
+  created,
   createTestService,
+  FOX,
   openStoreOf,
   runSql,
   type TestService,
@@ -14,7 +16,6 @@ import {
 
 const RUNS = '/api/v1/runs'
 const IMAGE = LOCAL_MODELS.image
-const good = { model: IMAGE, input: { prompt: 'a fox' } }
 const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
 /** For what is refused without an effect. */
@@ -141,27 +142,24 @@ test.each<[name: string, asking: Asking, code: string]>([
   ['two words', { authorization: 'Bearer a b' }, 'missing_api_key'],
   ['an unknown key', { key: 'rk_unknown' }, 'invalid_api_key'],
 ])('answers 401 to a request with %s', async (_name, asking, code) => {
-  for (const [method, path] of [
-    ['POST', RUNS],
-    ['GET', `${RUNS}/run_x`],
-  ] as const) {
-    const answer = await ask(shared, method, path, method === 'POST' ? '{' : undefined, asking)
-    expect(answer.status).toBe(401)
-    expect(answer.body.error.code).toBe(code)
-  }
+  for (const { status, body } of [
+    await ask(shared, 'POST', RUNS, '{', asking),
+    await ask(shared, 'GET', `${RUNS}/run_x`, undefined, asking),
+  ])
+    expect([status, body.error.code]).toEqual([401, code])
 })
 
 test('the scheme may be written in any case, and spaces may follow it', async () => {
   const service = await createTestService()
   for (const authorization of [`bearer ${service.apiKey}`, `BEARER   ${service.apiKey} `])
-    expect((await ask(service, 'POST', RUNS, good, { authorization })).status).toBe(201)
+    expect((await ask(service, 'POST', RUNS, FOX, { authorization })).status).toBe(201)
 })
 
 test('a disabled key, and one from the instant it expires, is invalid', async () => {
   const service = await createTestService()
   const disabled = await addAccount(service, 'one', { disabled: true })
   const expiring = await addAccount(service, 'two', { expiresAtMs: service.clock.now() + 5_000 })
-  const answer = (key: string) => ask(service, 'POST', RUNS, good, { key })
+  const answer = (key: string) => ask(service, 'POST', RUNS, FOX, { key })
   expect((await answer(disabled)).body.error.code).toBe('invalid_api_key')
   await service.clock.advance(4_999)
   expect((await answer(expiring)).status).toBe(201)
@@ -172,10 +170,10 @@ test('a disabled key, and one from the instant it expires, is invalid', async ()
 test('a run is visible to every key of its account, and to no other', async () => {
   const service = await createTestService()
   const [stranger, first] = [await addAccount(service, 'stranger'), await addAccount(service, 'default')]
-  const { body } = await ask(service, 'POST', RUNS, good)
+  const id = await created(service)
   const look = (path: string, key?: string) =>
     ask(service, 'GET', path, undefined, { key: key ?? service.apiKey })
-  const path = `${RUNS}/${body.id}`
+  const path = `${RUNS}/${id}`
   expect((await look(path, first)).status).toBe(200)
   const hidden = await look(path, stranger)
   expect(hidden.status).toBe(404)
@@ -202,7 +200,7 @@ test('a rate of its own limits a key from the next request', async () => {
 test('each key gets 20 requests in 10 s over both endpoints; refused requests do not count', async () => {
   const service = await createTestService({ rendering: false })
   const other = await addAccount(service, 'default')
-  const create = (key?: string) => ask(service, 'POST', RUNS, good, { key: key ?? service.apiKey })
+  const create = (key?: string) => ask(service, 'POST', RUNS, FOX, { key: key ?? service.apiKey })
   const look = () => ask(service, 'GET', `${RUNS}/run_never`)
   for (let count = 0; count < 10; count++) {
     expect((await create()).status).toBe(201)
@@ -239,7 +237,7 @@ test.each([
 test('an internal error reveals no detail', async () => {
   const service = await createTestService({ rendering: false })
   await runSql(service, 'ALTER TABLE runs RENAME TO lost')
-  const answer = await ask(service, 'POST', RUNS, good)
+  const answer = await ask(service, 'POST', RUNS, FOX)
   expect(answer.status).toBe(500)
   expect(answer.body).toEqual({
     error: { code: 'internal_error', message: 'Internal error of the service.' },

@@ -14,7 +14,6 @@ import { FolderReplaced } from '../../src/host/own-folder.js'
 import { copyDatabase } from '../../src/service/admin.js'
 import { StorageUnavailable } from '../../src/service/files/contract.js'
 import { createLocalStorage } from '../../src/service/files/local-files.js'
-import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { newWorkerId } from '../../src/service/rules/secrets.js'
 import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
@@ -25,10 +24,12 @@ import {
   claimRun,
   createManualClock,
   createTestService,
-  ended,
+  FOX,
+  finished,
   held,
   newRun,
   ONE_PIXEL_PNG,
+  runOf,
   temporaryFolder,
 } from '../support/index.js'
 import { readyDatabase } from '../support/ready-database.js'
@@ -117,16 +118,14 @@ test('a restored copy of the database removes nothing from the files of the orig
 test('the URL of a removed output responds with 410, and its run stays', async () => {
   const service = await createTestService({ retainMs: RETAIN_MS })
   const image_urls = [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]
-  const body = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls } }
-  const { id } = (await ask(service, 'POST', '/api/v1/runs', body)).body
-  const run = await ended(service, id)
+  const run = await finished(service, { ...FOX, input: { ...FOX.input, image_urls } })
   const { pathname } = new URL(run.output.urls[0])
   expect((await ask(service, 'GET', pathname)).status).toBe(200)
-  expect(readdirSync(join(service.dataFolder, 'files', id))).toHaveLength(2)
+  expect(readdirSync(join(service.dataFolder, 'files', run.id))).toHaveLength(2)
   await service.clock.advance(3 * RETAIN_MS)
   expect((await ask(service, 'GET', pathname)).status).toBe(410)
-  expect(existsSync(join(service.dataFolder, 'files', id))).toBe(false)
-  expect((await ask(service, 'GET', `/api/v1/runs/${id}`)).body.status).toBe('succeeded')
+  expect(existsSync(join(service.dataFolder, 'files', run.id))).toBe(false)
+  expect((await runOf(service, run.id)).status).toBe('succeeded')
 })
 
 test('runs whose folders cannot be removed keep no others from being removed, and are tried again', async () => {

@@ -1,20 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { ask, createTestService, ended, temporaryFolder } from '../support/index.js'
+import { ask, created, createTestService, ended, runOf, temporaryFolder } from '../support/index.js'
 
 describe('roles', () => {
   it('an API node leaves accepted runs queued, and a worker on the same data renders them', async () => {
     const dataFolder = temporaryFolder()
     const api = await createTestService({ role: 'api', dataFolder })
-    const created = await ask(api, 'POST', '/api/v1/runs', {
-      model: 'rushes/preview-image',
-      input: { prompt: 'a fox' },
-    })
-    expect(created.status).toBe(201)
+    const id = await created(api)
     await api.clock.advance(60_000)
-    expect((await ask(api, 'GET', `/api/v1/runs/${created.body.id}`)).body.status).toBe('queued')
+    expect((await runOf(api, id)).status).toBe('queued')
     // On the same clock, which moves for both.
     await createTestService({ role: 'worker', dataFolder, clock: api.clock })
-    expect(await ended(api, created.body.id)).toMatchObject({ status: 'succeeded' })
+    expect(await ended(api, id)).toMatchObject({ status: 'succeeded' })
   })
 
   it('a worker answers only health checks, and says why', async () => {

@@ -4,21 +4,22 @@ import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import {
   ask,
   createCommandedEngine,
+  created,
   createInstantEngine,
   createTestService,
   ended,
+  FOX,
   finished,
 } from '../support/index.js'
 
 const RUNS = '/api/v1/runs'
-const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 
 test('a run is accepted, rendered and shown', async () => {
   const engine = createCommandedEngine()
   const service = await createTestService({ engine })
-  const created = await ask(service, 'POST', RUNS, A_FOX)
-  expect(created.status).toBe(201)
-  expect(created.body).toEqual({
+  const { status, body, header } = await ask(service, 'POST', RUNS, FOX)
+  expect(status).toBe(201)
+  expect(body).toEqual({
     id: expect.stringMatching(/^run_[0-9a-z]{20}$/),
     model: 'rushes/preview-image',
     status: 'queued',
@@ -29,8 +30,8 @@ test('a run is accepted, rendered and shown', async () => {
     started_at: null,
     finished_at: null,
   })
-  const path = `${RUNS}/${created.body.id}`
-  expect(created.header('location')).toBe(`${service.baseUrl}${path}`)
+  const path = `${RUNS}/${body.id}`
+  expect(header('location')).toBe(`${service.baseUrl}${path}`)
 
   await service.clock.advance(1_500)
   expect((await ask(service, 'GET', path)).body).toMatchObject({
@@ -41,8 +42,8 @@ test('a run is accepted, rendered and shown', async () => {
   })
 
   engine.finish()
-  const run = await ended(service, created.body.id)
-  expect(run).toMatchObject({ model: A_FOX.model, input: A_FOX.input, status: 'succeeded', error: null })
+  const run = await ended(service, body.id)
+  expect(run).toMatchObject({ model: FOX.model, input: FOX.input, status: 'succeeded', error: null })
   expect(run.output).toEqual({
     urls: [
       expect.stringMatching(new RegExp(`^http://service.test/outputs/${run.id}\\.[\\w-]{40}/image.png$`)),
@@ -55,7 +56,7 @@ test('a run is accepted, rendered and shown', async () => {
 test('the engine gets declared fields and defaults, and the run shows what was sent', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine })
-  const image = await finished(service, A_FOX)
+  const image = await finished(service, FOX)
   const video = await finished(service, {
     model: LOCAL_MODELS.video,
     input: { prompt: 'a boat', resolution: '1080p', mood: { calm: true } },
@@ -88,7 +89,7 @@ test.each([
   ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
 ])('a run fails if its engine gives %s', async (_what, render, message) => {
   const service = await createTestService({ engine: { render } })
-  expect(await finished(service, A_FOX)).toMatchObject({
+  expect(await finished(service, FOX)).toMatchObject({
     status: 'failed',
     output: null,
     error: {
@@ -115,21 +116,20 @@ test.each([
     },
   }
   const service = await createTestService({ engine })
-  expect(await finished(service, A_FOX)).toMatchObject({ status })
+  expect(await finished(service, FOX)).toMatchObject({ status })
   expect(stored).toEqual(followed)
 })
 
 test('a render that exceeds its time limit is stopped and frees its slot', async () => {
   const engine = createCommandedEngine()
   const service = await createTestService({ engine, concurrency: 1 })
-  const { body: long } = await ask(service, 'POST', RUNS, A_FOX)
-  const { body: next } = await ask(service, 'POST', RUNS, A_FOX)
+  const [long, next] = [await created(service), await created(service)]
   await service.clock.advance(15 * 60_000)
-  expect(await ended(service, long.id)).toMatchObject({
+  expect(await ended(service, long)).toMatchObject({
     status: 'failed',
     error: { message: 'The engine took longer than 15 minutes. Its price was refunded.' },
   })
   await service.clock.advance(1_000)
   engine.finish()
-  expect(await ended(service, next.id)).toMatchObject({ status: 'succeeded' })
+  expect(await ended(service, next)).toMatchObject({ status: 'succeeded' })
 })

@@ -8,10 +8,12 @@ import {
   addAccount,
   administer,
   ask,
+  created,
   createInstantEngine,
   createTestService,
   finished,
   ONE_PIXEL_PNG,
+  runOf,
   type TestService,
 } from '../support/index.js'
 
@@ -171,8 +173,7 @@ test('the list of models has documents without engines, and the limits of the ke
 test('a queued run of an earlier version, whose model was removed, stays queued and is reported once', async () => {
   const before = await createTestService({ models: MANY, rendering: false })
   const ids = []
-  for (let count = 0; count < 2; count++)
-    ids.push((await ask(before, 'POST', RUNS, { model: 'acme/flux-2', input: {} })).body.id)
+  for (let count = 0; count < 2; count++) ids.push(await created(before, { model: 'acme/flux-2', input: {} }))
   await before.clock.runUntil(before.service.close())
   const { dataFolder, databaseUrl, apiKey } = before
   const engine = { ...createInstantEngine(), modelOf: async () => undefined }
@@ -186,7 +187,7 @@ test('a queued run of an earlier version, whose model was removed, stays queued 
     }
     for (const id of [...ids, ...ids]) {
       await service.clock.advance(2_000)
-      expect((await ask(service, 'GET', `${RUNS}/${id}`)).body.status).toBe('queued')
+      expect((await runOf(service, id)).status).toBe('queued')
     }
     expect(service.complaints).toEqual(reported)
     await service.clock.runUntil(service.service.close())

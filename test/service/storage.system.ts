@@ -2,23 +2,24 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/response-body.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
-import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import {
   ask,
+  created,
   createInstantEngine,
   createTestService,
   ended,
+  FOX,
+  finished,
   ONE_PIXEL_PNG,
+  runOf,
   type TestService,
   type TestServiceOptions,
   until,
 } from '../support/index.js'
 import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
 
-const RUNS = '/api/v1/runs'
-const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [DATA_URL] } }
+const WITH_IMAGE = { ...FOX, input: { ...FOX.input, image_urls: [DATA_URL] } }
 
 const openStorage = (url: string, { warn = (_: string) => {}, env = process.env } = {}) =>
   openS3Storage({ url, env, warn })
@@ -38,8 +39,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     const bytes = Buffer.from('abcdefghij')
     const engine = createInstantEngine({ bytes, files: ['clip.mp4'], contentType: 'video/mp4' })
     const service = await createStoredService({ engine, ...options })
-    const { body } = await ask(service, 'POST', RUNS, A_FOX)
-    const run = await ended(service, body.id)
+    const run = await finished(service)
     return { service, url: new URL(run.output.urls[0]) }
   }
   async function get(
@@ -75,11 +75,11 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   test('stores embedded images with their type, and passes them and earlier outputs to the engine', async () => {
     const engine = createInstantEngine()
     const service = await createStoredService({ engine })
-    const first = await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
+    const first = await finished(service, WITH_IMAGE)
     const [input = ''] = store.keys().filter((key) => key.includes('/inputs/'))
     expect(store.contentType(input)).toBe('image/png')
-    const next = { ...A_FOX, input: { prompt: 'a fox', image_urls: first.output.urls } }
-    await ended(service, (await ask(service, 'POST', RUNS, next)).body.id)
+    const next = { ...FOX, input: { prompt: 'a fox', image_urls: first.output.urls } }
+    await finished(service, next)
     for (const { images } of engine.jobs) expect(images).toEqual([ONE_PIXEL_PNG])
   })
 
@@ -104,19 +104,15 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     test('keeps runs waiting with outputs and references, beyond the time limit of a render', async () => {
       const engine = createInstantEngine()
       const service = await createStoredService({ engine })
-      const { body: withImage } = await ask(service, 'POST', RUNS, WITH_IMAGE)
+      const withImage = await created(service, WITH_IMAGE)
       await store.stop()
-      const { body: without } = await ask(service, 'POST', RUNS, A_FOX)
-      const statuses = async () =>
-        Promise.all(
-          [withImage.id, without.id].map(
-            async (id) => (await ask(service, 'GET', `${RUNS}/${id}`)).body.status,
-          ),
-        )
+      const without = await created(service)
+      const statuses = () =>
+        Promise.all([withImage, without].map(async (id) => (await runOf(service, id)).status))
       for (let minutes = 0; minutes < 20; minutes++) await service.clock.advance(60_000)
       expect(await statuses()).toEqual(['processing', 'processing'])
       await store.restart()
-      for (const { id } of [withImage, without]) expect((await ended(service, id)).status).toBe('succeeded')
+      for (const id of [withImage, without]) expect((await ended(service, id)).status).toBe('succeeded')
       // The engine was not called again for what it had made.
       expect(engine.jobs.map(({ references }) => references.length).sort()).toEqual([0, 1])
       expect(store.unfinishedUploads()).toEqual([])

@@ -1,10 +1,10 @@
 /** `serve --fault`: what each fault does to a connection, and what the service has done then. */
 import { expect, test } from 'vitest'
 import { parseFault } from '../../../src/service/http/faults.js'
-import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import {
   createInstantEngine,
   createTestService,
+  FOX,
   finished,
   type TestService,
   until,
@@ -12,7 +12,6 @@ import {
 import { bodyOf, dial, isWhole } from '../../support/line.js'
 
 const RUNS = '/api/v1/runs'
-const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 
 async function serve(...faults: readonly string[]) {
   const engine = createInstantEngine()
@@ -27,7 +26,7 @@ async function serve(...faults: readonly string[]) {
 }
 
 const post = ({ apiKey }: TestService): string => {
-  const body = JSON.stringify(A_FOX)
+  const body = JSON.stringify(FOX)
   return `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 const get = ({ apiKey }: TestService, path: string): string =>
@@ -44,7 +43,7 @@ const statusOf = (heard: string): string => heard.split('\r\n')[0] ?? ''
 
 /** The path of its output. Faults apply only to requests over the port. */
 async function outputOf(service: TestService): Promise<string> {
-  const run = await finished(service, A_FOX)
+  const run = await finished(service, FOX)
   return new URL(run.output.urls[0]).pathname
 }
 
@@ -114,10 +113,10 @@ test('a latency delays all answers, beside another fault', async () => {
 
 test('run:fail fails runs, and refunds them', async () => {
   const service = await serve('run:fail:1')
-  expect(await finished(service, A_FOX)).toMatchObject({
+  expect(await finished(service, FOX)).toMatchObject({
     status: 'failed',
     error: { code: 'render_failed', message: 'The service injected this fault. Its price was refunded.' },
   })
-  expect(await finished(service, A_FOX)).toMatchObject({ status: 'succeeded' })
+  expect(await finished(service, FOX)).toMatchObject({ status: 'succeeded' })
   expect(service.struck).toEqual(['run will end as failed'])
 })

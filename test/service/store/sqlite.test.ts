@@ -10,12 +10,7 @@ import {
   openSqliteStore,
   SQLITE_SCRIPTS,
 } from '../../../src/service/store/sqlite/index.js'
-import { accountContract } from '../../contract/account-store.js'
-import { cancelContract } from '../../contract/cancels.js'
-import { consoleContract } from '../../contract/console-store.js'
-import { creditLedgerContract } from '../../contract/credit-ledger.js'
-import { storeContract } from '../../contract/store.js'
-import { userContract } from '../../contract/user-store.js'
+import { databaseContract } from '../../contract/databases.js'
 import { claimRun, temporaryFolder } from '../../support/index.js'
 import { readyDatabase } from '../../support/ready-database.js'
 import { OLD_ROWS } from './old-rows.js'
@@ -27,13 +22,20 @@ function writeEmpty(path: string): string {
   return path
 }
 
-const newStore = () => openSqliteStore(readyDatabase('service', newPath()))
-
-storeContract(newStore)
-cancelContract(newStore)
-accountContract(newStore)
-userContract(newStore)
-consoleContract(newStore)
+databaseContract(() => {
+  const path = readyDatabase('service', newPath())
+  const store = openSqliteStore(path)
+  onTestFinished(() => store.close())
+  const run = async (sql: string) => {
+    const database = openDatabase({ path, migrations: SQLITE_SCRIPTS })
+    try {
+      database.run(sql)
+    } finally {
+      database.close()
+    }
+  }
+  return { store, run }
+})
 
 test('a database of another format is refused', async () => {
   const path = newPath()
@@ -90,13 +92,4 @@ test('a restored backup is used, and the log of the old database is kept aside',
   expect((await store.verify()).problems).toEqual([])
   await store.close()
   expect(readdirSync(dirname(path)).filter((name) => name.includes('-wal.damaged-'))).toHaveLength(1)
-})
-
-creditLedgerContract(() => {
-  const path = newPath()
-  const store = openSqliteStore(path)
-  const database = openDatabase({ path, migrations: SQLITE_SCRIPTS })
-  onTestFinished(() => database.close())
-  onTestFinished(() => store.close())
-  return { store, run: async (sql) => void database.run(sql) }
 })

@@ -13,15 +13,22 @@ import {
   withStore,
   wordsOf,
 } from '../../support/console.js'
-import { ask, createInstantEngine, ended, FOX, ONE_PIXEL_PNG, type TestService } from '../../support/index.js'
+import {
+  ask,
+  createInstantEngine,
+  ended,
+  FOX,
+  ONE_PIXEL_PNG,
+  runOf,
+  type TestService,
+} from '../../support/index.js'
 
 const PNG = new File([ONE_PIXEL_PNG], 'fox.png', { type: 'image/png' })
 
 const runsOf = (service: TestService) =>
   withStore(service, async (store) => (await store.listRuns({ accountId: 1, limit: 100 })).runs)
 
-const inputOf = async (service: TestService, id: string) =>
-  (await ask(service, 'GET', `/api/v1/runs/${id}`)).body.input
+const inputOf = async (service: TestService, id: string) => (await runOf(service, id)).input
 
 async function createForm(): Promise<{ service: TestService; browser: Browser }> {
   const service = await createConsoleService()

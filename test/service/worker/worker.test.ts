@@ -1,11 +1,13 @@
+/** What a worker does with its runs, beside a store that answers as the test says. */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RendererCrashed } from '../../../src/service/engines/engine.js'
+import { untilAborted } from '../../../src/host/abort.js'
+import { type Engine, RendererCrashed, type RenderJob } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
 import type { Store } from '../../../src/service/store/index.js'
-import type { ClaimRequest, HeldRun, StoredOutput } from '../../../src/service/store/run.js'
+import type { ClaimRequest, HeldRun } from '../../../src/service/store/run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import {
   createInstantEngine,
@@ -13,19 +15,23 @@ import {
   storedRun,
   temporaryFolder,
   until,
+  whenOver,
 } from '../../support/index.js'
 
 const RUN = storedRun()
 
 type WorkerParts = Parameters<typeof createWorker>[0]
-type OneStore = Pick<WorkerParts['store'], 'claimRun'> & Partial<WorkerParts['store']>
+type StoreParts = Partial<WorkerParts['store']>
 
-/** A worker with this store, in a folder of its own. */
-function createOne({
-  store,
-  isStarted = true,
-  ...more
-}: { readonly store: OneStore; isStarted?: boolean } & Partial<Omit<WorkerParts, 'store'>>) {
+interface OneOptions extends Partial<Omit<WorkerParts, 'store'>> {
+  readonly store?: StoreParts
+  /** The queue. */
+  readonly runs?: HeldRun[]
+  readonly isStarted?: boolean
+}
+
+/** A worker in a folder of its own, which closes when the test ends. */
+function createOne({ store, runs = [], isStarted = true, ...more }: OneOptions = {}) {
   const clock = createManualClock()
   const root = temporaryFolder()
   const outputsFolder = join(root, 'outputs')
@@ -33,6 +39,7 @@ function createOne({
   const errors: unknown[] = []
   const worker = createWorker({
     store: {
+      claimRun: async () => runs.shift(),
       finishRun: async () => true,
       failRun: async () => undefined,
       recordCrash: async () => undefined,
@@ -58,44 +65,34 @@ function createOne({
     onError: (error) => errors.push(error),
     ...more,
   })
+  whenOver(() => clock.runUntil(worker.close()))
   if (isStarted) worker.start()
-  return { worker, clock, root, outputsFolder, errors }
+  return { worker, clock, errors, outputs: () => readdirSync(outputsFolder) }
 }
 
-/**
- * A worker that renders one run; the store answers as said whether the run is still its own. `failures`: what the database fails
- * with before it takes the result.
- */
-async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
-  const waiting = [RUN]
-  const codes = [...failures]
-  let finish: (outputs: readonly StoredOutput[]) => void = () => {}
-  const finished = new Promise<readonly StoredOutput[]>((resolve) => {
-    finish = resolve
-  })
-  const { worker, clock, outputsFolder, errors } = createOne({
-    store: {
-      claimRun: async () => waiting.shift(),
-      async finishRun(_run, outputs) {
-        const code = codes.shift()
-        if (code !== undefined) throw Object.assign(new Error(code), { code })
-        finish(outputs)
-        return isOwn
-      },
-      failRun: async () => (isOwn ? { runs: 1, refunded: 0 } : undefined),
-      recordCrash: async () => (isOwn ? { runs: 0, refunded: 0 } : undefined),
-    },
-  })
-  worker.wake(RUN)
-  const outputs = await clock.runUntil(finished)
-  await clock.runUntil(worker.close())
-  return { tokens: outputs.map(({ token }) => token), left: readdirSync(outputsFolder), errors }
-}
+/** An engine that renders until its job is aborted. */
+const endless = (onStart: (job: RenderJob) => void, onAbort: typeof onStart = () => {}): Engine => ({
+  async render(job) {
+    onStart(job)
+    await untilAborted(job.signal)
+    onAbort(job)
+    throw job.signal.reason
+  },
+})
 
 test('a worker removes the outputs of a run that another worker took over', async () => {
-  const { tokens, left, errors } = await renderOnce(false)
-  expect(tokens).toHaveLength(1)
-  expect([left, errors]).toEqual([[], []])
+  let tokens: readonly string[] = []
+  const { clock, errors, outputs } = createOne({
+    runs: [RUN],
+    store: {
+      async finishRun(_run, stored) {
+        tokens = stored.map(({ token }) => token)
+        return false
+      },
+    },
+  })
+  await clock.runUntil(until('the end', () => tokens.length === 1 && outputs().length === 0))
+  expect(errors).toEqual([])
 })
 
 test.each([
@@ -103,14 +100,27 @@ test.each([
   // More often than a database may refuse the write itself.
   [new Array(12).fill('DATABASE_UNAVAILABLE')],
 ])('a result that cannot be written (%j) is written as soon as possible', async (codes) => {
-  const { tokens, left, errors } = await renderOnce(true, codes)
-  expect(left).toEqual(tokens.map((token) => token.split('.')[0]))
+  const failures = [...codes]
+  let tokens: readonly string[] = []
+  const { clock, errors, outputs } = createOne({
+    runs: [RUN],
+    store: {
+      async finishRun(_run, stored) {
+        const code = failures.shift()
+        if (code !== undefined) throw Object.assign(new Error(code), { code })
+        tokens = stored.map(({ token }) => token)
+        return true
+      },
+    },
+  })
+  await clock.runUntil(until('the end', () => tokens.length > 0))
+  expect(outputs()).toEqual(tokens.map((token) => token.split('.')[0]))
   if (codes[0] === 'SQLITE_FULL') expect(errors).toMatchObject(codes.map((code) => ({ code })))
 })
 
-/** A worker whose database refuses what `refuses` names, with an error that does not pass by itself. */
-function createRefused(refuses: (change: string) => boolean, engine = createInstantEngine()) {
-  const waiting = [RUN]
+/** A worker whose database refuses the changes that `refuses` names, with an error that does not pass by itself. */
+function createRefused(refuses: (change: string) => boolean, engine: Engine = createInstantEngine()) {
+  const runs = [RUN]
   const changes: string[] = []
   async function change<Result>(name: string, result: Result): Promise<Result> {
     changes.push(name)
@@ -119,67 +129,54 @@ function createRefused(refuses: (change: string) => boolean, engine = createInst
   }
   const one = createOne({
     engine,
+    runs,
     store: {
-      claimRun: async () => waiting.shift(),
       finishRun: ({ id }) => change(`finish ${id}`, true),
       failRun: ({ id }, { code }) => change(`${code} ${id}`, { runs: 1, refunded: 0 }),
       recordCrash: ({ id }) => change(`crash ${id}`, { runs: 0, refunded: 0 }),
     },
   })
-  const add = (id: string) => {
-    waiting.push({ ...RUN, id })
-    one.worker.wake({ ...RUN, id })
-  }
-  return { ...one, changes, add, left: () => readdirSync(one.outputsFolder) }
+  return { ...one, runs, changes }
 }
 
-const failing = (error: Error) => ({ ...createInstantEngine(), render: () => Promise.reject(error) })
+const failing = (error: Error): Engine => ({ render: () => Promise.reject(error) })
 
-test.each([
+test.each<[end: string, engine: Engine]>([
   ['finish run_1', createInstantEngine()],
   ['render_failed run_1', failing(new Error('no'))],
   ['crash run_1', failing(new RendererCrashed('no'))],
 ])('a result that the database refuses ten times (%s) fails the run as not recorded', async (end, engine) => {
-  const { worker, clock, changes, errors, left } = createRefused((change) => change === end, engine)
+  const { clock, changes, errors, outputs } = createRefused((change) => change === end, engine)
   const ended = 'not_recorded run_1'
-  await clock.runUntil(until('the end', () => changes.includes(ended)))
+  await clock.runUntil(until('the end', () => changes.includes(ended) && outputs().length === 0))
   expect(changes).toEqual([...Array.from({ length: 10 }, () => end), ended])
-  await clock.runUntil(worker.close())
   expect(errors.length).toBeGreaterThanOrEqual(10)
-  expect(left()).toEqual([])
 })
 
 test('a run whose end cannot be written blocks no slot, and is retried while the worker runs', async () => {
-  const { worker, clock, changes, add } = createRefused((change) => change.includes('run_1'))
+  const { clock, changes, runs } = createRefused((change) => change.includes('run_1'))
   const tries = () => changes.filter((change) => change.startsWith('not_recorded run_1')).length
   await clock.runUntil(until('the first try', () => tries() > 0))
-  add('run_2')
+  runs.push({ ...RUN, id: 'run_2' })
   await clock.runUntil(until('the other run', () => changes.includes('finish run_2')))
   await clock.runUntil(until('the longest pauses', () => tries() >= 5))
   const before = tries()
   const beforeMs = clock.monotonic()
   await clock.runUntil(until('further tries', () => tries() >= before + 12))
   expect(clock.monotonic() - beforeMs).toBeGreaterThan(50_000)
-  await clock.runUntil(worker.close())
 })
 
 test('a worker stops the render of a run that another worker has, and renews the others every 5 s', async () => {
   const renewed: (readonly string[])[] = []
-  const aborted: string[] = []
-  const waiting = [RUN, { ...RUN, id: 'run_2' }]
-  const { worker, clock } = createOne({
+  const aborted: unknown[] = []
+  const { clock } = createOne({
     concurrency: 2,
-    engine: {
-      render: ({ run, signal }) =>
-        new Promise((_, reject) => {
-          signal.addEventListener('abort', () => {
-            aborted.push(run?.id ?? '')
-            reject(signal.reason)
-          })
-        }),
-    },
+    runs: [RUN, { ...RUN, id: 'run_2' }],
+    engine: endless(
+      () => {},
+      ({ run }) => aborted.push(run?.id),
+    ),
     store: {
-      claimRun: async () => waiting.shift(),
       async renewRuns(_worker, ids) {
         renewed.push(ids)
         return new Map([['run_2', 1]])
@@ -190,16 +187,14 @@ test('a worker stops the render of a run that another worker has, and renews the
   expect([renewed, aborted]).toEqual([[['run_1', 'run_2']], ['run_1']])
   await clock.advance(5_000)
   expect([renewed.at(-1), aborted]).toEqual([['run_2'], ['run_1']])
-  await clock.runUntil(worker.close())
 })
 
 test('a worker takes nothing back in its first 5 s, nor for 5 s after it was late', async () => {
   const takenAtMs: number[] = []
   let isStill = false
   let answer = () => {}
-  const { worker, clock } = createOne({
+  const { clock } = createOne({
     store: {
-      claimRun: async () => undefined,
       async renewRuns() {
         if (isStill) await new Promise<void>((resolve) => (answer = resolve))
         return new Map()
@@ -221,23 +216,21 @@ test('a worker takes nothing back in its first 5 s, nor for 5 s after it was lat
   const answeredMs = clock.monotonic()
   await clock.advance(8_000)
   expect(Number(takenAtMs[0]) - answeredMs).toBeGreaterThanOrEqual(5_000)
-  await clock.runUntil(worker.close())
 })
 
 test('a create is sent only with 10 s of lease, counted from before the question', async () => {
   let sent = 0
   const saved: unknown[] = []
-  const waiting = [RUN]
-  const { worker, clock } = createOne({
+  const { clock } = createOne({
+    runs: [RUN],
     engine: {
-      async render({ save, signal }) {
-        await save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'x' } })
+      async render(job) {
+        await job.save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'x' } })
         sent++
-        return await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        return []
       },
     },
     store: {
-      claimRun: async () => waiting.shift(),
       async saveIntent() {
         await clock.sleep(4_000)
         return 13_000
@@ -250,7 +243,6 @@ test('a create is sent only with 10 s of lease, counted from before the question
   })
   await clock.advance(12_000)
   expect([sent, saved]).toEqual([0, [{}, {}]])
-  await clock.runUntil(worker.close())
 })
 
 const [STILL] = PREVIEW_MODELS
@@ -261,13 +253,7 @@ const served = (name: string, concurrency?: number): ServedModel => ({
 })
 
 /** A worker of the models `acme/one` (one at a time) and `acme/many`. Renders last until `end` is called with the run. */
-function createShared(
-  queue: HeldRun[],
-  {
-    claimRun,
-    ...more
-  }: Partial<WorkerParts> & Partial<Pick<OneStore, 'claimRun'>> & { isStarted?: boolean } = {},
-) {
+function createShared(queue: HeldRun[], { store, ...more }: OneOptions = {}) {
   const rendering = new Map<string, () => void>()
   const asked: ClaimRequest[] = []
   const instant = createInstantEngine()
@@ -275,7 +261,6 @@ function createShared(
     concurrency: 3,
     models: [served('acme/one', 1), served('acme/many')],
     engine: {
-      ...instant,
       async render(job) {
         await new Promise<void>((resolve) => {
           rendering.set(job.run?.id ?? '', resolve)
@@ -287,96 +272,82 @@ function createShared(
     store: {
       async claimRun(request) {
         asked.push(request)
-        const at = queue.findIndex(({ model }) => request.models.includes(model))
+        const at = queue.findIndex(
+          ({ id, model }) => request.only?.includes(id) ?? request.models.includes(model),
+        )
         return at < 0 ? undefined : queue.splice(at, 1)[0]
       },
-      ...(claimRun && { claimRun }),
       finishRun: async ({ id }) => rendering.delete(id),
     },
     ...more,
   })
-  const rendered = () => [...rendering.keys()].sort()
-  const isRendering = (...ids: readonly string[]) =>
-    until(`rendering ${ids}`, () => `${rendered()}` === `${ids}`)
-  return { ...one, asked, rendered, isRendering, end: (id: string) => rendering.get(id)?.() }
+  const isRendering = async (...ids: readonly string[]) =>
+    await one.clock.runUntil(until(`rendering ${ids}`, () => `${[...rendering.keys()].sort()}` === `${ids}`))
+  return { ...one, asked, isRendering, end: (id: string) => rendering.get(id)?.() }
 }
 
 const runsOf = (model: string, ...ids: readonly string[]) => ids.map((id) => storedRun({ id, model }))
 
 test('a worker renders up to the limit of a model, and continues with other models', async () => {
   const queue = [...runsOf('acme/one', 'a', 'b'), ...runsOf('acme/many', 'c', 'd', 'e')]
-  const { worker, clock, asked, isRendering, end } = createShared(queue)
-  await clock.runUntil(isRendering('a', 'c', 'd'))
+  const { asked, isRendering, end } = createShared(queue)
+  await isRendering('a', 'c', 'd')
   expect(asked.map(({ models }) => models)).toEqual([['acme/one', 'acme/many'], ['acme/many'], ['acme/many']])
   end('a')
-  await clock.runUntil(isRendering('b', 'c', 'd'))
+  await isRendering('b', 'c', 'd')
   end('c')
-  await clock.runUntil(isRendering('b', 'd', 'e'))
+  await isRendering('b', 'd', 'e')
   expect(queue).toEqual([])
-  await clock.runUntil(worker.close())
 })
 
 test('runs on a model server use no slot of the node, so a dead server blocks no other model', async () => {
   const queue = [...runsOf('acme/remote', 'a', 'b', 'c'), ...runsOf('acme/many', 'd', 'e', 'f')]
-  const { worker, clock, isRendering, end } = createShared(queue, {
+  const { isRendering, end } = createShared(queue, {
     concurrency: 2,
     models: [{ ...served('acme/remote'), isRemote: true }, served('acme/many')],
   })
-  await clock.runUntil(isRendering('a', 'b', 'd', 'e'))
+  await isRendering('a', 'b', 'd', 'e')
   expect(queue.map(({ id }) => id)).toEqual(['c', 'f'])
   end('d')
-  await clock.runUntil(isRendering('a', 'b', 'e', 'f'))
+  await isRendering('a', 'b', 'e', 'f')
   end('a')
-  await clock.runUntil(isRendering('b', 'c', 'e', 'f'))
-  await clock.runUntil(worker.close())
+  await isRendering('b', 'c', 'e', 'f')
 })
 
 test('a worker of requested runs claims only these, and only with a free slot of their model', async () => {
   const queue = runsOf('acme/one', 'a', 'waits')
-  const asked: ClaimRequest[] = []
-  const claimRun = async (request: ClaimRequest) => {
-    asked.push(request)
-    const at = queue.findIndex(({ id }) => request.only?.includes(id))
-    return at < 0 ? undefined : queue.splice(at, 1)[0]
-  }
-  const { worker, clock, isRendering, end } = createShared([], { isStarted: false, claimRun })
+  const { worker, clock, asked, isRendering, end } = createShared(queue, { isStarted: false })
   worker.start('requested')
   await clock.advance(1_000)
   expect(asked).toEqual([])
   worker.wake({ id: 'a', model: 'acme/one' })
-  await clock.runUntil(isRendering('a'))
+  await isRendering('a')
   worker.request({ id: 'waits', model: 'acme/one' })
   worker.request({ id: 'elsewhere', model: 'acme/many' })
   await clock.runUntil(until('the claim', () => asked.some(({ only }) => only?.includes('elsewhere'))))
   expect(asked.map(({ only }) => only)).not.toContainEqual(expect.arrayContaining(['waits']))
   end('a')
-  await clock.runUntil(isRendering('waits'))
-  await clock.runUntil(worker.close())
+  await isRendering('waits')
 })
+
+const STOPPING = { id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }
 
 test('a run that comes back to its own worker ends the first attempt, and the second can be canceled', async () => {
   const events: string[] = []
   let attempts = 0
   let renders = 0
   let isCanceled = false
-  const { worker, clock } = createOne({
+  const { clock } = createOne({
     concurrency: 2,
-    engine: {
-      render: ({ signal }) =>
-        new Promise((_, reject) => {
-          renders++
-          signal.addEventListener('abort', () => {
-            events.push(signal.reason.name)
-            reject(signal.reason)
-          })
-        }),
-    },
+    engine: endless(
+      () => void renders++,
+      ({ signal }) => events.push(signal.reason.name),
+    ),
     store: {
       claimRun: async () =>
         attempts === renders && attempts < 2 ? { ...RUN, attempt: ++attempts } : undefined,
       renewRuns: async () => new Map([[RUN.id, 2]]),
-      findStopping: async () =>
-        isCanceled ? [{ id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }] : [],
+      findStopping: async () => (isCanceled ? [STOPPING] : []),
     },
   })
   await clock.advance(1_000)
@@ -384,7 +355,6 @@ test('a run that comes back to its own worker ends the first attempt, and the se
   isCanceled = true
   await clock.advance(1_000)
   expect(events).toEqual(['JobDetached', 'RunCanceled'])
-  await clock.runUntil(worker.close())
 })
 
 test('does not start the engine of a run that is canceled before its claim is answered', async () => {
@@ -393,28 +363,20 @@ test('does not start the engine of a run that is canceled before its claim is an
   const claimed = new Promise<void>((resolve) => {
     answerClaim = resolve
   })
-  const waiting = [RUN]
+  const runs = [RUN]
   const { worker, clock } = createOne({
-    engine: {
-      async render({ signal }) {
-        events.push('started')
-        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-        return []
-      },
-    },
+    engine: endless(() => events.push('started')),
     store: {
       async claimRun() {
-        const run = waiting.shift()
+        const run = runs.shift()
         if (run !== undefined) await claimed
         return run
       },
-      findStopping: async () =>
-        events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }],
+      findStopping: async () => (events.includes('settled') ? [] : [STOPPING]),
       async settleCanceled(_id, end) {
         events.push(end === 'refunded' ? 'settled' : 'kept')
         return { runs: 1, refunded: 0 }
       },
-      finishRun: async () => false,
     },
   })
   worker.wake(RUN)
@@ -424,5 +386,4 @@ test('does not start the engine of a run that is canceled before its claim is an
   answerClaim()
   await until('the run is settled', () => events.length > 0)
   expect(events).toEqual(['settled'])
-  await clock.runUntil(worker.close())
 })

@@ -143,6 +143,8 @@ export function addPictureRoutes(app: FastifyInstance, site: Site): void {
       return reply.type('image/webp').send(bytes)
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'not_found')) throw error
+      // Each view of the list would try to decode it again.
+      reply.header('cache-control', 'private, max-age=3600')
       return site.redirect(reply, outputUrl('', picture))
     }
   })

@@ -58,10 +58,11 @@ test('the thumbnail of a removed file is 410', async () => {
   expect((await read()).status).toBe(410)
 })
 
-test('a picture that cannot be decoded is shown as it is', async () => {
+test('a picture that cannot be decoded is shown as it is, and is not decoded again for an hour', async () => {
   const { read } = await createThumbnail({ bytes: Buffer.from('<svg/>') })
   const { status, header } = await read()
   expect([status, header('location')]).toEqual([303, expect.stringMatching(/^\/outputs\//)])
+  expect(header('cache-control')).toBe('private, max-age=3600')
 })
 
 test('a compromised decoder that leaves a link reveals no other file', async () => {

@@ -79,7 +79,7 @@ export interface DownloadTo {
    * is aborted later.
    */
   onFile?(file: DownloadedFile): void
-  /** Aborts the download. The downloaded part is kept, and a later download resumes it. */
+  /** Aborts the download. Files that are not complete are removed. */
   readonly signal?: AbortSignal
 }
 

@@ -104,7 +104,7 @@ describe('a download', () => {
     const onProgress = (progress: DownloadProgress) => told.push(progress)
     await createWork(fetch).download([output(URL), output(URL)], { ...into(newFolder()), onProgress })
     const totalBytes = 2 * PNG.length
-    expect(told.at(-1)).toEqual({ receivedBytes: totalBytes, totalBytes, filesDone: 2, files: 2 })
+    expect(told.at(-1)).toEqual({ receivedBytes: totalBytes, totalBytes })
   })
 
   it('reports a bug as a bug', async () => {

@@ -1,6 +1,5 @@
 /** `rushes admin run`: the runs of all accounts of a service, and decisions on runs whose outcome is unknown. */
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
-import { printable } from '../../protocol/text.js'
 import { isoOrNull, isoTime } from '../../protocol/units.js'
 import type { StoredRun } from '../../service/store/run.js'
 import { choiceOption } from '../flags/values.js'
@@ -55,8 +54,8 @@ export const runCommands: readonly AdminCommand[] = [
     about: 'Refund a failed run whose outcome is unknown',
     async work({ ctx: { out }, admin }, id = '') {
       await admin.refundRun(id)
-      out.answer({ id, decision: 'refunded' }, printable(id))
-      out.note(`${printable(id)}: refunded.`)
+      out.answer({ id, decision: 'refunded' }, id)
+      out.note(`${id}: refunded.`)
     },
   },
   {
@@ -64,8 +63,8 @@ export const runCommands: readonly AdminCommand[] = [
     about: "Fetch the result of a run whose outcome is unknown, by the provider's id of its job",
     async work({ ctx: { out }, admin }, id = '', upstreamId = '') {
       await admin.adoptRun(id, upstreamId)
-      out.answer({ id, decision: 'adopted', upstream_id: upstreamId }, printable(id))
-      out.note(`${printable(id)}: queued again. A worker fetches the result of ${printable(upstreamId)}.`)
+      out.answer({ id, decision: 'adopted', upstream_id: upstreamId }, id)
+      out.note(`${id}: queued again. A worker fetches the result of ${upstreamId}.`)
       out.note('If the provider does not know this job, the run stays charged, and its error names the job.')
     },
   },

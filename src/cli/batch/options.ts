@@ -2,7 +2,7 @@
 import type { ManifestEntry } from '../../batch/manifest/entry.js'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
-import { didYouMean, printable } from '../../protocol/text.js'
+import { didYouMean } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
@@ -131,7 +131,7 @@ export async function selectorFor(
     if (!entries.some((entry) => matchesEntry(entry, matches))) {
       const names = entries.flatMap(({ name, output }) => [name, output])
       throw usageError(
-        `--only ${glob} does not match the name or output of any run.${printable(didYouMean(glob, names))}`,
+        `--only ${glob} does not match the name or output of any run.${didYouMean(glob, names)}`,
         '* matches within one folder, ** across folders.',
       )
     }

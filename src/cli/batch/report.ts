@@ -241,7 +241,7 @@ function summaryLine({ total, ...counts }: Tally, isLocal: boolean): string {
 }
 
 const blockedNote = (source: string, names: readonly string[]): string =>
-  `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${listNames(names)}`
+  `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${source}: ${listNames(names)}`
 
 function reasonOf(action: RowAction): string {
   switch (action.do) {

@@ -23,7 +23,7 @@ import { pictureSizeOf } from '../../preview/files.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder, type FoundFile, nameOfRun } from '../runs/journal-rows.js'
@@ -73,16 +73,16 @@ async function galleryCommand(ctx: Context, flags: GalleryFlags, manifest?: stri
     bytes: Buffer.byteLength(html),
     left_out: { missing, not_downloaded: notDownloaded },
   }
-  out.answer(json, printable(path))
+  out.answer(json, path)
   return EXIT.ok
 }
 
 /** Throws `usage` for a manifest without runs in the journal. */
 function checkManifest(journal: Journal, path: string, typed = ''): void {
   if (journal.list({ manifest: path, limit: 1 }).length > 0) return
-  if (!existsSync(path)) throw usageError(`${printable(typed)}: no such file.`)
+  if (!existsSync(path)) throw usageError(`${typed}: no such file.`)
   throw usageError(
-    `${printable(typed)}: the journal of this machine has no runs of this manifest.`,
+    `${typed}: the journal of this machine has no runs of this manifest.`,
     'Create them with `rushes batch`, or leave out the name to show all results.',
   )
 }
@@ -97,7 +97,7 @@ function checkPagePath(output: string, overwrite: boolean): string {
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)
-    throw usageError(`Cannot write the page: ${printable(reason)}.`, 'Choose another path with -o <path>.')
+    throw usageError(`Cannot write the page: ${reason}.`, 'Choose another path with -o <path>.')
   const obstacle = isEarlierPage(path) ? undefined : obstacleAt(path, overwrite)
   if (obstacle === undefined) return path
   throw usageError(

@@ -9,7 +9,6 @@ import { quoteWord } from '../../host/shell.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { isHttpUrl } from '../../protocol/parse.js'
-import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder, flagsToReach, nameOfRun } from '../runs/journal-rows.js'
 import { addRunId, selectRun } from '../runs/run-selection.js'
@@ -45,7 +44,7 @@ async function openCommand(
       signal.throwIfAborted()
       throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
     }
-    out.answer({ id: nameOfRun(run), opened: result }, printable(result))
+    out.answer({ id: nameOfRun(run), opened: result }, result)
   }
   return EXIT.ok
 }

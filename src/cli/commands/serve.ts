@@ -9,7 +9,6 @@ import { quoteWord, variableLine } from '../../host/shell.js'
 import { errorCode } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/settings.js'
 import { isOnAllAddresses } from '../../service/http/connections.js'
 import type { Metrics } from '../../service/http/metrics.js'
@@ -111,7 +110,7 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(settings.models)
   for (const { document, note } of models.models)
-    if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
+    if (note !== undefined) out.note(`${document.name}: ${note}.`)
   // Other services start without prom-client.
   const metrics =
     metricsPort === undefined
@@ -180,7 +179,8 @@ async function openService(
       clock,
       concurrency: concurrency ?? defaultConcurrency(),
       env,
-      onFault: (words) => printFault(ctx, words),
+      // Not a note: with `--json`, standard error contains only JSON lines.
+      onFault: (words) => out.warn(`fault: ${words}`),
       metrics,
       storage,
       console: page,
@@ -215,15 +215,6 @@ function isDiskFullError(error: unknown, folder: string): boolean {
   return (
     /^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code) || (/^SQLITE_(IOERR|CANTOPEN)/.test(code) && isDiskFull(folder))
   )
-}
-
-/**
- * Prints an injected fault. With `--json`, standard error contains only JSON lines, so the fault is printed as a
- * warning.
- */
-export function printFault({ out }: Context, words: string): void {
-  if (out.mode.json) out.warn(`fault: ${words}`)
-  else out.note(`fault: ${words}`)
 }
 
 /** A service that listens. */

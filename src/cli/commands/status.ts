@@ -160,7 +160,7 @@ export async function cancelCommand(
     check: checkJob,
   })
   for (const { id, status, phase } of states)
-    if (phase === 'succeeded') out.note(`${id} had already ended (${printable(status)}).`)
+    if (phase === 'succeeded') out.note(`${id} had already ended (${status}).`)
   const refusals = states.flatMap((state) => refusalOf(state) ?? [])
   for (const refusal of refusals) out.error(refusal)
   return exitCodeOf([...errors, ...refusals])
@@ -179,7 +179,7 @@ async function checkJob({ find, checkRun }: StatusSource, id: string): Promise<v
 function refusalOf(state: RunState): RushesError | undefined {
   const { id: runId, status, phase } = state
   if (phase === 'running')
-    return new RushesError('run_failed', `The run is not canceled (${printable(status)}); it continues.`, {
+    return new RushesError('run_failed', `The run is not canceled (${status}); it continues.`, {
       runId,
       hint: 'The service may still be canceling it. Repeat the command to see.',
     })

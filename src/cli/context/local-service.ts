@@ -6,7 +6,6 @@ import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError } from '../../host/system-error.js'
 import type { DownloadedFile } from '../../protocol/media.js'
-import { printable } from '../../protocol/text.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
@@ -79,7 +78,7 @@ export async function openLocalService(
     if (all !== undefined && own !== undefined) {
       const parts = [`${own.document.name} (${own.engineText})`, lineEngine.size, own.payer]
       out.note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
-      if (own.note !== undefined) out.note(`${printable(own.note)}.`)
+      if (own.note !== undefined) out.note(`${own.note}.`)
     }
   }
   const service = await createService({

@@ -14,7 +14,7 @@ import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { parseErrorBody, parseJson } from '../../protocol/parse.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readTextFile } from '../../service/engines/settings.js'
 import { readDocuments, readOwnDocument, type SourceProblem } from '../../service/models/read-models.js'
@@ -81,7 +81,7 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
     out.note(`Set ${key} to ${folder.path}: the models of --local.`)
   }
   const result = isReplaced ? 'replaced' : 'imported'
-  out.answer({ model: document.name, kind, path: resolve(path), result }, printable(path))
+  out.answer({ model: document.name, kind, path: resolve(path), result }, path)
   const provider = PROVIDERS[address.provider] as Provider
   if (keyOf(ctx.env, provider) === undefined)
     out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)

@@ -5,7 +5,6 @@
 import { type RushesError, usageError } from '../../errors.js'
 import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
-import { printable } from '../../protocol/text.js'
 import { DAY_MS } from '../../protocol/units.js'
 import { plural } from '../terminal/format.js'
 import type { Terminal } from '../terminal/output.js'
@@ -137,7 +136,7 @@ export class CostLimit {
 
   #refuseUnpriced({ withoutPrice, byModel }: CostEstimate): void {
     if (withoutPrice === 0) return
-    const unpriced = [...byModel].flatMap(([model, sum]) => (sum.withoutPrice > 0 ? [printable(model)] : []))
+    const unpriced = [...byModel].flatMap(([model, sum]) => (sum.withoutPrice > 0 ? [model] : []))
     const limit = this.maxCost === undefined ? 'maxCostPerDay' : '--max-cost'
     throw usageError(
       `${plural(withoutPrice, 'run has', 'runs have')} no price${inCurrency(this.prices.currency)} ` +

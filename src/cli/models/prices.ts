@@ -15,7 +15,7 @@ import {
 } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { dearestInput, type EstimateSum, millionthsOf, readPrice, sumOf } from '../../protocol/price.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import type { ConfigFile } from '../settings/config-file.js'
 import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
@@ -158,7 +158,7 @@ export function readPrices(
       }
       const before = problems.length
       const problem = (path: readonly (string | number)[], message: string) =>
-        void problems.push(printable(`prices.${[name, ...path.slice(1)].join('.')} ${message}`))
+        void problems.push(`prices.${[name, ...path.slice(1)].join('.')} ${message}`)
       const price = readPrice(value, schemaOf(name), problem)
       for (const key of isObject(value) ? Object.keys(value) : [])
         if (!PRICE_KEYS.includes(key))

@@ -87,7 +87,7 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
     }
   }
 
-  const draw = (file: DrawnFile) => orNote(printable(file.path), (signal) => drawFile(file, signal))
+  const draw = (file: DrawnFile) => orNote(file.path, (signal) => drawFile(file, signal))
   return {
     async printRun(record, lines) {
       for (const [index, line] of lines.entries()) {

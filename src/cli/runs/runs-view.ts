@@ -6,7 +6,6 @@
 import { every } from '../../host/clock.js'
 import type { Journal } from '../../journal/index.js'
 import { progressOf } from '../../protocol/run-state.js'
-import { printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
@@ -73,7 +72,7 @@ export class RunsView {
     if (!run.isRepeated || this.#hasWarnedOfRepeatedIds) return
     this.#hasWarnedOfRepeatedIds = true
     this.#ctx.out.warn(
-      `The service gave one id to two creates: ${printable(run.id)}. Both may be charged, but there is one run.`,
+      `The service gave one id to two creates: ${run.id}. Both may be charged, but there is one run.`,
     )
   }
 

@@ -110,7 +110,7 @@ export function createOutput(options: OutputOptions): Output {
     json: (value, indent) => print(escapedJson(value, indent)),
     answer(json, line) {
       if (mode.json) print(escapedJson(json))
-      else if (line !== undefined) print(escapeCommands(line))
+      else if (line !== undefined) print(escapeCommands(printable(line)))
     },
     picture(codes) {
       clearDrawing()

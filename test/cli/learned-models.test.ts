@@ -5,18 +5,14 @@ import { expect, it } from 'vitest'
 import { defaultsIn } from '../../src/cli/commands/login.js'
 import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { createProgram } from '../../src/cli/program.js'
-import type { Fetch } from '../../src/host/http.js'
-import { MODELS_PATH } from '../../src/protocol/id.js'
+import { addedModelPath } from '../../src/cli/settings/folders.js'
 import {
-  type CommandLine,
   createCliService,
+  createListedHome,
   createManualClock,
-  type RunOptions,
-  runCli,
-  SET,
-  scripted,
   scriptedList,
-  temporaryFolder,
+  usageErrorOf,
+  withListOf,
 } from '../support/index.js'
 import { openMcp } from '../support/mcp.js'
 import { PARSE_ONLY } from '../support/project.js'
@@ -27,116 +23,74 @@ const STILL = {
   input: { steps: { type: 'integer', minimum: 1, maximum: 50 } },
   price: { run: 1 },
 }
-const DAY_MS = 86_400_000
+
 const BROKEN = { name: 'acme/broken', kind: 'image', input: 7 }
 
-interface Answer {
-  readonly status: number
-  readonly body?: unknown
-}
-
-/** A home, and a service whose list can change. */
-function openHome(models: readonly unknown[] = [STILL, BROKEN]) {
-  const home = temporaryFolder()
-  const clock = createManualClock()
-  let asked = 0
-  const created = scripted({ status: 201, body: { id: 'run_1' } })
-  const list = { answer: { status: 200, body: { models } } as Answer }
-  const fetch: Fetch = async (request) => {
-    if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
-    asked++
-    return scriptedList(list.answer).fetch(request)
-  }
-  return {
-    home,
-    clock,
-    list,
-    asked: () => asked,
-    inputs: () =>
-      created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString()).input as object),
-    run: (line: CommandLine, options: RunOptions = {}) =>
-      runCli(line, { home, clock, fetch, env: SET, ...options }),
-  }
-}
-
-const imageWith = (input: object, ...flags: readonly string[]) => [
-  ...['run', 'image', 'a fox', '--no-wait', '--input', JSON.stringify(input)],
-  ...flags,
-]
+const open = () => createListedHome([STILL, BROKEN])
 
 it('a create of an agent is checked with the document of the service', async () => {
-  const [tool, args] = [
-    'create_model_run',
-    { model: 'acme/plain', input: { prompt: 'x', steps: 99 } },
-  ] as const
   const service = await createCliService()
-  const plain = {
-    name: 'acme/plain',
-    kind: 'image',
-    input: { steps: { type: 'integer', maximum: 50 } },
-  }
-  const list = scriptedList({ status: 200, body: { models: [plain] } })
-  const fetch: Fetch = (request) =>
-    request.url.pathname.endsWith(MODELS_PATH) ? list.fetch(request) : service.counting(request)
-  const mcp = await openMcp(service, { fetch, env: { RUSHES_IMAGE_MODEL: 'acme/plain' } })
+  const list = scriptedList({ status: 200, body: { models: [STILL] } })
+  const fetch = withListOf(list.fetch, service.counting)
+  const mcp = await openMcp(service, { fetch })
   await mcp.call('list_models')
   for (const dry_run of [true, false]) {
-    const { structured } = await mcp.call(tool, { ...args, dry_run })
-    expect(structured.error.message).toMatch(/steps must be a whole number up to 50, not 99/)
+    const args = { model: 'acme/still-2', input: { prompt: 'x', steps: 99 }, dry_run }
+    const { structured } = await mcp.call('create_model_run', args)
+    expect(structured.error.message).toMatch(/steps must be a whole number from 1 to 50, not 99/)
   }
   expect({ asked: list.requests.length, sent: service.requests.length }).toEqual({ asked: 1, sent: 0 })
 })
 
-it('a create sends the input of a model with an invalid document unchanged', async () => {
-  const { run, inputs } = openHome()
+it('a create sends the input of a model with an invalid document unchanged, with one warning', async () => {
+  const { run, creates } = open()
   const input = { quality: 'ultra', aspect_ratio: 7 }
-  const { code, stderr } = await run(imageWith(input, '--model', 'acme/broken'))
-  expect(code).toBe(0)
-  expect(stderr.match(/warning/g)).toHaveLength(1)
-  const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/broken' }
-  const line = ['run', 'model', 'acme/broken', '--no-wait', '--input', JSON.stringify(input)]
-  expect(await run(line, { env })).toMatchObject({ code: 0, stderr: '' })
-  expect(inputs()).toEqual([{ prompt: 'a fox', ...input }, input])
+  const flags = `--no-wait --input '${JSON.stringify(input)}'`
+  const first = await run(`run image "a fox" --model acme/broken ${flags}`)
+  expect([first.code, first.stderr.match(/warning/g)]).toEqual([0, ['warning']])
+  expect(await run(`run model acme/broken ${flags}`)).toMatchObject({ code: 0, stderr: '' })
+  expect(creates().map((each) => each.input)).toEqual([{ prompt: 'a fox', ...input }, input])
 })
 
+const STILL_LINE = 'run image "a fox" --no-wait --model acme/still-2'
+const LIMITED = `${STILL_LINE} --max-cost 5`
+
 it('a create under --max-cost is checked with the price that the service has now', async () => {
-  const { run, list, asked, inputs } = openHome()
-  const line = imageWith({}, '--model', 'acme/still-2', '--max-cost', '5')
-  expect((await run(line)).code).toBe(0)
+  const { run, list, creates } = open()
+  expect((await run(LIMITED)).code).toBe(0)
   list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 9 } }] } }
-  expect(await run(line)).toMatchObject({ code: 2, stderr: expect.stringContaining('The estimate is 9') })
+  expect(usageErrorOf(await run(LIMITED))).toContain('The estimate is 9')
   list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 4 } }] } }
-  expect((await run([...line, '--json'])).code).toBe(0)
-  expect((await run(line)).code).toBe(0)
-  expect((await run('spend')).stdout).toMatch(/\t9\t/)
-  expect({ asked: asked(), created: inputs().length }).toEqual({ asked: 4, created: 3 })
+  expect((await run(LIMITED)).code).toBe(0)
+  expect((await run('spend')).stdout).toMatch(/\t5\t/)
+  expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 3, created: 2 })
 })
 
 it('a create under --max-cost needs prices of the last day', async () => {
-  const { run, clock, list, inputs } = openHome()
-  const line = imageWith({}, '--model', 'acme/still-2', '--max-cost', '5')
-  expect((await run(line)).code).toBe(0)
+  const clock = createManualClock()
+  const { home, run, list, creates } = createListedHome([STILL], { clock })
+  expect((await run(LIMITED)).code).toBe(0)
   list.answer = { status: 500 }
-  clock.jump(DAY_MS)
-  const { code, stderr } = await run(line)
-  expect(code).toBe(2)
-  expect(stderr).toContain("error: The prices in the service's list of models could not be read")
-  const manifest = join(temporaryFolder(), 'm.yaml')
+  clock.jump(86_400_000)
+  const manifest = join(home, 'm.yaml')
   writeFileSync(manifest, '- {name: a, model: acme/still-2, prompt: x}')
-  expect((await run(`batch ${manifest} --max-cost 5`)).stderr).toContain('could not be read')
-  expect((await run([...line, '--dry-run'])).code).toBe(2)
-  expect((await run(imageWith({}, '--model', 'acme/still-2'))).code).toBe(0)
-  expect(inputs()).toHaveLength(2)
-  // A fresh folder has no list: the price may only be unread.
-  const fresh = openHome()
-  fresh.list.answer = { status: 500 }
-  const unread = await fresh.run(line)
-  expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining('could not be read')])
-  expect(fresh.inputs()).toEqual([])
+  for (const line of [LIMITED, `${LIMITED} --dry-run`, `batch ${manifest} --max-cost 5`])
+    expect((await run(line)).stderr).toContain(
+      "error: The prices in the service's list of models could not be read",
+    )
+  expect((await run(STILL_LINE)).code).toBe(0)
+  expect(creates()).toHaveLength(2)
+})
+
+it('a create under --max-cost needs a list that was read, because the model may have a price in it', async () => {
+  const { run, list, creates } = open()
+  list.answer = { status: 500 }
+  expect(usageErrorOf(await run(LIMITED))).toContain('could not be read')
+  expect(creates()).toEqual([])
 })
 
 it('a kept list is removed when the service has none any more, and stays after a failure', async () => {
-  const { run, list, home } = openHome()
+  const { run, list, home } = open()
   const kept = () => readdirSync(join(home, 'state', 'models'))
   await run('models --refresh')
   list.answer = { status: 500 }
@@ -147,34 +101,29 @@ it('a kept list is removed when the service has none any more, and stays after a
   expect(kept()).toEqual([])
 })
 
-it('an added model whose file is damaged is one warning, and is not replaced by that of the service', async () => {
-  const { run, home, inputs } = openHome()
+it('an added model whose file is damaged is not checked, with one warning, and the model of the service does not replace it', async () => {
+  const { run, home, creates } = open()
   await run('models --refresh')
-  await run('models add -', {
-    stdin: JSON.stringify({ ...STILL, input: { seed: { type: 'integer' } } }),
-  })
-  const folder = join(home, 'config', 'models')
-  const [name = ''] = readdirSync(folder)
-  writeFileSync(join(folder, name), '{"name":')
-  const { code, stderr } = await run(imageWith({ steps: 99 }, '--model', 'acme/still-2'))
-  expect({ code, stderr }).toEqual({
+  await run('models add -', { stdin: JSON.stringify(STILL) })
+  writeFileSync(addedModelPath(join(home, 'config'), STILL.name), '{"name":')
+  expect(await run(`${STILL_LINE} --input '{"steps":99}'`)).toMatchObject({
     code: 0,
     stderr:
       'warning: The added model file of acme/still-2 is damaged, so its parameters are not checked. Add the model again.\n',
   })
-  expect(inputs()).toEqual([{ prompt: 'a fox', steps: 99 }])
+  expect(creates()).toMatchObject([{ input: { prompt: 'a fox', steps: 99 } }])
   expect((await run('models')).stdout).not.toContain('acme/still-2')
 })
 
 it('the help of a model that is not known says so', async () => {
-  const { run } = openHome()
+  const { run } = open()
   expect((await run('run image --model acme/x --help')).stdout).toMatch(
     /acme\/x: its parameters are not known here\. These are the built-in ones of image\s+models\.\n/,
   )
   expect((await run('run image --help')).stdout).not.toContain('not known')
 })
 
-it('a parameter with the name of another flag of `run` has no flag', async () => {
+it('a parameter with the name of a flag of `run` gets no flag', async () => {
   const program = await createProgram('run', PARSE_ONLY)
   const run = program.commands.find((each) => each.name() === 'run')
   const names = [program, ...(run?.commands ?? [])].flatMap(({ options }) =>
@@ -192,12 +141,12 @@ const still = { name: 'a/still', kind: 'image' }
 const broken = { name: 'a/broken', kind: 'image', input: 7 }
 const video = { name: 'a/film', kind: 'video' }
 it.each<[string, readonly unknown[], object]>([
-  ['the only model', [still, video], { image: 'a/still', video: 'a/film' }],
-  ['the default', [still, { ...still, name: 'a/b', default: true }], { image: 'a/b' }],
-  ['none of several', [still, { ...still, name: 'a/b' }, video], { video: 'a/film' }],
-  ['none beside an invalid one', [still, broken, video], { video: 'a/film' }],
-  ['the only one beside an entry without a kind', [still, null], { image: 'a/still' }],
-  ['none whose name is not safe to print', [{ ...still, name: 'a/\u202estill' }], {}],
+  ['the only model of a kind', [still, video], { image: 'a/still', video: 'a/film' }],
+  ['the default model of a kind', [still, { ...still, name: 'a/b', default: true }], { image: 'a/b' }],
+  ['no image model where there are several', [still, { ...still, name: 'a/b' }, video], { video: 'a/film' }],
+  ['no image model beside an invalid one', [still, broken, video], { video: 'a/film' }],
+  ['the only model beside an entry without a kind', [still, null], { image: 'a/still' }],
+  ['no model whose name is not safe to print', [{ ...still, name: 'a/\u202estill' }], {}],
 ])('login sets %s', (_, listed, models) => {
   expect(defaultsIn(listed)).toEqual(models)
 })

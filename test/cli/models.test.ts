@@ -4,21 +4,23 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkList, findKept } from '../../src/cli/models/known-models.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
 import {
   type CliService,
   type CommandLine,
   createCliService,
   createHome,
+  createListedHome,
   createManualClock,
   type HomeOptions,
+  lines,
   type RunOptions,
-  runCli,
+  type Scripted,
   SET,
   scripted,
   scriptedList,
   temporaryFolder,
+  usageErrorOf,
 } from '../support/index.js'
 
 const STILL = {
@@ -45,13 +47,10 @@ const STILL = {
   },
   price: { run: 1, factors: { sampler: { heun: 2 } } },
 }
-const { fetch: noList } = scriptedList({ status: 404 })
 const CINEMA = { name: 'acme/cinema-2', kind: 'video' }
 const MUTE = { name: 'acme/mute', kind: 'image', input: { prompt: false } }
 
-const listOf = (...models: readonly unknown[]) => scriptedList({ status: 200, body: { models } })
-
-it('a kept list has the documents by their names', () => {
+it('a kept list of models gives each document by its name', () => {
   const { warning, models } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
   expect(warning).toBeUndefined()
   for (const name of ['acme/cinema-2', 'acme/still-2', 'a/"b\\'])
@@ -61,7 +60,7 @@ it('a kept list has the documents by their names', () => {
   expect(findKept({ 'a/b': '{"name":' }, 'a/b')).toBeUndefined()
 })
 
-it('a kept list leaves out what is not valid, and says it in one sentence', () => {
+it('a kept list of models leaves out what is not valid, and names it in one sentence', () => {
   const hostile = [
     null,
     'x',
@@ -86,49 +85,21 @@ it.each([
   ['run image --prompt --model', 'acme/still-1', '--model'],
   ['run image -- --model a/b', 'acme/still-1', '--model a/b'],
   ['run model a/b --input {"prompt":"fox"}', 'a/b', 'fox'],
-])('the model of a line %s', async (line, model, prompt) => {
+])('the line `%s` is of the model %s', async (line, model, prompt) => {
   const words = line.replace(/run (image|model)/, '$& --dry-run').split(' ')
-  const { code, stdout } = await runCli(words, { env: SET, fetch: noList })
+  const { code, stdout } = await createHome({ answers: [] }).run(words)
   expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, model, input: { prompt } })
 })
 
-const LINE = ['run', 'image', 'a fox', '--model', 'acme/still-2', '--no-wait']
-
-/** A service with a list, whose creates are counted. */
-function serviceWith(models: readonly unknown[]) {
-  const created = scripted({ status: 201, body: { id: 'run_1' } })
-  const list = listOf(...models)
-  const fetch: Fetch = (request) =>
-    (request.url.pathname.endsWith(MODELS_PATH) ? list : created).fetch(request)
-  return {
-    asked: list.requests,
-    bodies: () => created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString())),
-    fetch,
-  }
-}
+const LINE = 'run image "a fox" --model acme/still-2 --no-wait'
 
 it('the list of a service is requested once for an unknown model, and gives it flags', async () => {
-  const { run, home } = createHome()
-  const { asked, bodies, fetch } = serviceWith([STILL])
-  const flags = [
-    '--steps',
-    '30',
-    '--loras',
-    'a',
-    '--loras',
-    '-',
-    '--to-string',
-    'x',
-    '--input',
-    '{"region":{"x":1}}',
-  ]
+  const { run, home, list, creates } = createListedHome([STILL])
+  const flags = `--steps 30 --loras a --loras - --to-string x --input '{"region":{"x":1}}'`
   for (let count = 0; count < 2; count++)
-    expect(await run([...LINE, ...flags], { fetch })).toMatchObject({
-      code: 0,
-      stderr: '',
-    })
-  expect(asked).toHaveLength(1)
-  expect(bodies()[1]).toEqual({
+    expect(await run(`${LINE} ${flags}`)).toMatchObject({ code: 0, stderr: '' })
+  expect(list.asked).toBe(1)
+  expect(creates()[1]).toEqual({
     model: 'acme/still-2',
     input: { prompt: 'a fox', region: { x: 1 }, steps: 30, loras: ['a', '-'], to_string: ['x'] },
   })
@@ -137,115 +108,90 @@ it('the list of a service is requested once for an unknown model, and gives it f
   expect(readFileSync(join(home, 'state', 'models', file), 'utf8')).not.toContain(SET.RUSHES_API_KEY)
 })
 
-it('the list of a service stays unrequested by help', async () => {
-  const { run } = createHome()
-  const { asked, fetch } = serviceWith([STILL])
-  for (const line of [
-    [...LINE.slice(0, -1), '--help'],
-    ['help', 'run', 'image'],
-    ['run', '--help'],
-    ['models', '--help'],
-  ])
-    await run(line, { fetch })
-  expect(asked).toEqual([])
+it('help does not request the list of a service', async () => {
+  const { run, list } = createListedHome([STILL])
+  for (const line of [`${LINE} --help`, 'help run image', 'run --help', 'models --help']) await run(line)
+  expect(list.asked).toBe(0)
 })
 
 const SET_STILL = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
-it('the list of a service stays unrequested by a run that the built-in flags allow, also with --dry-run', async () => {
-  const { run } = createHome()
-  const { asked, bodies, fetch } = serviceWith([STILL])
-  const line = ['run', 'image', 'a fox', '--no-wait', '--quality', 'high']
-  for (const flags of [[], ['--dry-run']])
-    expect((await run([...line, ...flags], { fetch, env: SET_STILL })).code).toBe(0)
-  expect({ asked: asked.length, created: bodies().length }).toEqual({ asked: 0, created: 1 })
+it('a run that the built-in flags allow does not request the list of a service, also with --dry-run', async () => {
+  const { run, list, creates } = createListedHome([STILL], { env: SET_STILL })
+  for (const flag of ['', '--dry-run'])
+    expect((await run(`run image "a fox" --no-wait --quality high ${flag}`)).code).toBe(0)
+  expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 0, created: 1 })
 })
 
-it.each<[string, readonly string[]]>([
-  ['has an unknown flag', [...LINE.slice(0, 3), '--steps', '3', '--no-wait']],
-  ['has no prompt', ['run', 'image', '--input', '{"steps":3}', '--no-wait']],
-  [
-    'has a value that the built-in flag does not have',
-    [...LINE.slice(0, 3), '--aspect-ratio', '5:4', '--no-wait'],
-  ],
-  ['is of another kind', ['run', 'video', 'a fox', '--model', 'acme/cinema-2', '--no-wait']],
-])('the list of a service is asked for once if the line %s: %j', async (_, line) => {
-  const { run } = createHome()
+it.each([
+  ['has an unknown flag', 'run image "a fox" --steps 3'],
+  ['has no prompt', `run image --input '{"steps":3}'`],
+  ['has a value that the built-in flag does not have', 'run image "a fox" --aspect-ratio 5:4'],
+  ['is of another kind than the kept list says', 'run video "a fox" --model acme/cinema-2'],
+])('the list of a service is requested once if a line %s', async (_, line) => {
   const { properties } = STILL.input
   const ratio = { type: 'string', enum: ['5:4'], description: '' }
   const input = { ...STILL.input, required: [], properties: { ...properties, aspect_ratio: ratio } }
-  const { asked, bodies, fetch } = serviceWith([{ ...STILL, input }, CINEMA])
-  // The kept list is from a time when the model was an image model.
-  if (line.includes('video')) {
-    const earlier = listOf({ ...CINEMA, kind: 'image' })
-    await run('models', { fetch: earlier.fetch })
-  }
-  for (let again = 0; again < 2; again++)
-    expect(await run(line, { fetch, env: SET_STILL })).toMatchObject({ code: 0 })
-  expect(asked).toHaveLength(1)
-  expect(bodies()).toHaveLength(line.includes('--no-wait') ? 2 : 0)
+  const { run, list, creates } = createListedHome([{ ...STILL, input }, CINEMA], { env: SET_STILL })
+  if (line.includes('video'))
+    await run('models', {
+      fetch: scriptedList({ status: 200, body: { models: [{ ...CINEMA, kind: 'image' }] } }).fetch,
+    })
+  for (let again = 0; again < 2; again++) expect(await run(`${line} --no-wait`)).toMatchObject({ code: 0 })
+  expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 1, created: 2 })
 })
 
-it('the list of a service is printed as a table, as the service has it now', async () => {
-  const { run } = createHome({ models: [{ ...STILL, price: { run: 0.5 } }] })
-  const { asked, fetch } = serviceWith([STILL, CINEMA])
-  const rows = 'acme/still-2\timage\t0.5 credits\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
+it('models prints the list that the service has now, or the kept one with a warning', async () => {
   const env = { ...SET, RUSHES_VIDEO_MODEL: 'acme/cinema-2' }
-  for (let count = 0; count < 2; count++)
-    expect((await run('models --refresh', { env, fetch })).stdout).toBe(
-      `${rows}acme/still-1\timage\t\tbuilt-in\tdefault\n`,
-    )
-  const silent: Fetch = async () => {
+  const added = { ...STILL, price: { run: 0.5 } }
+  const { run, list } = createListedHome([STILL, CINEMA], { models: [added], env })
+  const rows = 'acme/still-2\timage\t0.5 credits\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
+  const refreshed = await run('models --refresh')
+  expect(refreshed.stdout).toBe(`${rows}acme/still-1\timage\t\tbuilt-in\tdefault\n`)
+  const now = { code: 0, stdout: expect.stringContaining(rows) }
+  expect(await run('models')).toMatchObject({ ...now, stderr: '' })
+  expect(list.asked).toBe(2)
+  const fetch: Fetch = async () => {
     throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
   }
-  for (const [answer, note] of [
-    [fetch, ''],
-    [
-      silent,
-      'warning: The service did not send its list of models and prices. This one is from 2026-01-01.\n',
-    ],
-  ] as const)
-    expect(await run('models', { env, fetch: answer })).toMatchObject({
-      ...{ code: 0, stderr: note, stdout: expect.stringContaining(rows) },
-    })
-  expect(asked).toHaveLength(3)
+  expect(await run('models', { fetch })).toMatchObject({
+    ...now,
+    stderr: 'warning: The service did not send its list of models and prices. This one is from 2026-01-01.\n',
+  })
 })
 
-it.each<[string, { status: number; body?: unknown }, number, RegExp]>([
+it.each<[string, Scripted, number, RegExp]>([
   ['404', { status: 404 }, 0, /has no list of models: it answered 404\./],
   ['a page', { status: 200, body: '<html>' }, 0, /its response is not a list of models/],
   ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
   ['401', { status: 401 }, 4, /error: The service answered 401/],
   ['500', { status: 500 }, 8, /error: The service answered 500/],
-])('the list of a service that is %s', async (_, answer, code, message) => {
-  const { run } = createHome()
-  const { fetch } = scriptedList(answer)
-  const ran = await run('models --refresh', { fetch })
+])('%s in place of the list is named by models --refresh alone', async (_, answer, code, message) => {
+  const { run } = createHome({ fetch: scriptedList(answer).fetch })
+  const ran = await run('models --refresh')
   expect(ran.stderr).toMatch(message)
   expect(ran.code).toBe(code)
-  // A command that only wants to know it prints what it knows.
-  expect(await run('models', { fetch })).toMatchObject({ code: 0, stderr: '' })
+  expect(await run('models')).toMatchObject({ code: 0, stderr: '' })
 })
 
-it('the list of a service with an invalid document costs one warning, and the others are used', async () => {
-  const { run } = createHome()
-  const { fetch } = serviceWith([{ name: 'acme/broken', kind: 'image', input: 7 }, STILL])
-  const { stderr, code } = await run([...LINE, '--steps', '3'], { fetch })
-  expect(code).toBe(0)
-  expect(stderr).toBe(
-    "warning: The service's list has 1 invalid model: acme/broken (input must be a map). " +
+it('an invalid document in the list of a service costs one warning, and the others are used', async () => {
+  const { run } = createListedHome([{ name: 'acme/broken', kind: 'image', input: 7 }, STILL])
+  expect(await run(`${LINE} --steps 3`)).toMatchObject({
+    code: 0,
+    stderr:
+      "warning: The service's list has 1 invalid model: acme/broken (input must be a map). " +
       'Use these models with --input; their parameters are not checked.\n',
-  )
-  expect((await run([...LINE, '--steps', '3'], { fetch })).stderr).toBe('')
+  })
+  expect((await run(`${LINE} --steps 3`)).stderr).toBe('')
 })
 
-it('the list of a service stays unrequested when the key cannot be read, and the command of the key runs once', async () => {
+it('a key that cannot be read lets no list be requested, and its command runs once', async () => {
   const { run, home } = createHome()
   const env = { ...SET, RUSHES_API_KEY: '', RUSHES_API_KEY_COMMAND: `echo x >> "${home}/log"; exit 1` }
   expect((await run(LINE, { env })).code).toBe(4)
   expect(readFileSync(join(home, 'log'), 'utf8')).toBe('x\n')
 })
 
-it('the list of a service delays a command that says no by at most two seconds when it never arrives', async () => {
+it('a list that never arrives delays a usage error by two seconds', async () => {
   const { run } = createHome()
   const clock = createManualClock()
   const startedMs = clock.monotonic()
@@ -255,26 +201,23 @@ it('the list of a service delays a command that says no by at most two seconds w
     void clock.advance(2_000)
     return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
   }
-  const { code, stderr } = await run([...LINE, '--steps', '3', '--dry-run'], { clock, fetch })
-  expect({ code, asked }).toEqual({ code: 2, asked: 1 })
-  expect(stderr).toContain('Unknown flag --steps.')
-  expect(clock.monotonic() - startedMs).toBe(2_000)
+  expect(usageErrorOf(await run(`${LINE} --steps 3 --dry-run`, { clock, fetch }))).toContain(
+    'Unknown flag --steps.',
+  )
+  expect([asked, clock.monotonic() - startedMs]).toEqual([1, 2_000])
 })
 
-const errorOf = async (line: CommandLine, ...models: NonNullable<HomeOptions['models']>) => {
-  const { code, stdout, stderr } = await createHome({ models }).run(line)
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  return stderr
-}
+const errorOf = async (line: CommandLine, ...models: NonNullable<HomeOptions['models']>) =>
+  usageErrorOf(await createHome({ models }).run(line))
 const STILL_LINE = ['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-2']
 
-it('a flag of a document is in its help, with what else it takes', async () => {
+it('the help of a model has the flags and the text of its document', async () => {
   const { run } = createHome({ models: [STILL] })
   const wide: RunOptions = { tty: { stdout: true }, columns: 200 }
   const help = await run('run image --help --model acme/still-2', wide)
   expect(help.code).toBe(0)
-  const lines = help.stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, '  '))
-  expect(lines).toEqual(
+  const shown = help.stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, '  '))
+  expect(shown).toEqual(
     expect.arrayContaining([
       'acme/still-2: A small model',
       'Set with --input: output, region, no_logo',
@@ -288,8 +231,7 @@ it('a flag of a document is in its help, with what else it takes', async () => {
     ]),
   )
   expect(help.stdout).not.toContain('--aspect-ratio')
-  const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
-  expect((await run('run image --help', { ...wide, env })).stdout).toBe(help.stdout)
+  expect((await run('run image --help', { ...wide, env: SET_STILL })).stdout).toBe(help.stdout)
 })
 
 it.each<[readonly string[], RegExp]>([
@@ -307,17 +249,17 @@ it.each<[readonly string[], RegExp]>([
     /Unknown flag --aspect-ratio\. acme\/still-2 does not have it\.\n {2}See `rushes models acme\/still-2`/,
   ],
   [['--step', '3'], /Did you mean --steps\?/],
-])('a flag %j', async (flags, message) =>
+])('a value that the document of a model does not allow is a usage error: %j', async (flags, message) =>
   expect(await errorOf([...STILL_LINE, ...flags], STILL)).toMatch(message),
 )
 
-it('a flag of an unknown model says how to learn its parameters', async () => {
+it('an unknown flag of an unknown model is an error that says how to learn its parameters', async () => {
   expect(await errorOf([...STILL_LINE, '--guidance', '3'])).toMatch(
     /Unknown flag --guidance\. The parameters of acme\/still-2 are not known here\.\n.*rushes models --refresh/,
   )
 })
 
-it('a flag needs the kind of its document', async () => {
+it('a model of another kind is an error that names the command of its kind', async () => {
   expect(await errorOf('run image x --model acme/cinema-2', CINEMA)).toBe(
     'error: acme/cinema-2 is a model of kind video.\n  Use `rushes run video --model acme/cinema-2`.\n',
   )
@@ -327,11 +269,11 @@ it('a flag needs the kind of its document', async () => {
     'The image model is set to acme/cinema-2, which is a model of kind video.',
   )
   expect((await run('run image --help', { env })).code).toBe(0)
-  const { fetch } = scriptedList({ status: 404 })
-  expect((await run('doctor --json', { env, fetch })).stdout).toContain('which is a model of kind video')
+  const examined = await run('doctor --json', { env, fetch: scripted().fetch })
+  expect(examined.stdout).toContain('which is a model of kind video')
 })
 
-it('a flag of a model without a prompt', async () => {
+it('a model without a prompt refuses one, and needs none', async () => {
   const line = ['run', 'image', '--model', 'acme/mute', '--dry-run']
   expect(await errorOf([...line, 'a fox'], MUTE)).toContain(
     'acme/mute takes no prompt, but the arguments contain one.',
@@ -340,7 +282,7 @@ it('a flag of a model without a prompt', async () => {
   expect(JSON.parse((await run([...line, '--quality', 'high'])).stdout).input).toEqual({ quality: 'high' })
 })
 
-it('a flag of `run model` is checked in --input', async () => {
+it('run model checks --input with the document of the model', async () => {
   const line = ['run', 'model', 'acme/still-2', '--dry-run', '--input', '{"prompt":"x","steps":0,"output":7}']
   expect(await errorOf(line, STILL)).toMatch(
     /input\.steps must be .*, not 0\. input\.output must be text, not .*\./,
@@ -374,36 +316,34 @@ it('an added model shows its parameters and its price, and can be removed', asyn
   expect((await run('models acme/still-2')).stderr).toContain('Unknown model "acme/still-2".')
 })
 
-it('an added model needs a correct document: each mistake is named with its place', async () => {
+it.each([
+  [
+    'name: still\ninput: { steps: { type: integer, minimum: x } }',
+    [/has 1 problem; .*: name must be a model name/s],
+  ],
+  [
+    'name: a/still\ninput: { steps: { type: integer, minimum: x }, n: 7 }',
+    [/: input\.steps: minimum must be a number\n/, /: input: n must be a map/],
+  ],
+  ['name: a/still\nprize: { run: 1 }', [/: "prize" is not a key of a model\. Did you mean "price"\?/]],
+])('models add names each mistake of a document with its place: %j', async (text, mistakes) => {
   const { run } = createHome()
   const file = join(temporaryFolder(), 'still-2.yaml')
-  writeFileSync(
-    file,
-    'name: still\nkind: image\nengine: { type: nosuch }\ninput:\n  steps: { type: integer, minimum: x }\n',
-  )
-  const { code, stderr } = await run(`models add ${file}`)
-  expect(code).toBe(2)
-  expect(stderr).toContain(`${file} has 1 problem; nothing was added.\n  ${file}: name must be a model name`)
-  writeFileSync(file, 'name: a/still\nkind: image\ninput:\n  steps: { type: integer, minimum: x }\n  n: 7\n')
-  expect((await run(`models add ${file}`)).stderr).toMatch(
-    /still-2\.yaml: input\.steps: minimum must be a number\n.*still-2\.yaml: input: n must be a map/,
-  )
-  writeFileSync(file, 'name: a/still\nkind: image\nprize: { run: 1 }\n')
-  expect((await run(`models add ${file}`)).stderr).toContain(
-    'still-2.yaml: "prize" is not a key of a model. Did you mean "price"?',
-  )
-  expect((await run('models add nosuch.yaml')).stderr).toContain('nosuch.yaml: no such file')
+  writeFileSync(file, `kind: image\n${text}\n`)
+  const message = usageErrorOf(await run(`models add ${file}`))
+  for (const mistake of mistakes) expect(message).toMatch(mistake)
+  expect(message).toContain(`${file} has ${mistakes.length} problem`)
 })
 
-it('the models of --local come from local.models, which can be set beside local', async () => {
+it('--local uses the models of local.models, which can be set beside local', async () => {
   const { run, home } = createHome()
   const file = join(home, 'flux.yaml')
   writeFileSync(
     file,
     `{name: acme/flux, kind: image, engine: {type: preview}, input: {seed: {type: integer}}}`,
   )
-  expect((await run('config set local on')).code).toBe(0)
-  expect((await run(`config set local.models ${file}`)).code).toBe(0)
+  await run('config set local on')
+  await run(`config set local.models ${file}`)
   expect((await run('config list')).stdout).toBe(`local=on\nlocal.models=${file}\n`)
   const env = {}
   expect(JSON.parse((await run('run image x --seed 7 --dry-run', { env })).stdout)).toEqual({
@@ -413,16 +353,14 @@ it('the models of --local come from local.models, which can be set beside local'
   expect((await run('models', { env })).stdout).toBe(
     'acme/flux\timage\t0 credits\tlocal\tdefault\nrushes/preview-video\tvideo\t0 credits\tlocal\tdefault\n',
   )
-  expect((await run('config unset local')).code).toBe(0)
+  await run('config unset local')
   expect((await run('config list')).stdout).toBe(`local.models=${file}\n`)
-  expect((await run('config unset local.models')).code).toBe(0)
-  expect((await run('config list')).stdout).toBe('')
 })
 
 const fal = (more = '') =>
   `{name: fal-ai/flux/dev, kind: image, engine: {type: fal, model: fal-ai/flux/dev}, input: {image_urls: false}${more}}`
 
-it('the models of --local cost nothing by default, unless a document makes a paid model the default', async () => {
+it('the default model of --local costs nothing, unless a document makes a paid one the default', async () => {
   const { run, home } = createHome()
   const file = join(home, 'models.yaml')
   await run(`config set local.models ${file}`)
@@ -443,31 +381,34 @@ const MODELS: readonly ServedModel[] = [
   { document: { ...PREVIEW_DOCUMENTS.video, name: 'acme/cinema-1', default: undefined } },
 ]
 const NO_MODELS = { RUSHES_API_KEY: '', RUSHES_IMAGE_MODEL: '', RUSHES_VIDEO_MODEL: '' }
-const logIn = (service: CliService, words: readonly string[] = [], fetch: Fetch = service.fetch) =>
-  service.run(['login', ...words], { env: NO_MODELS, stdin: service.apiKey, fetch })
+const logIn = (service: CliService, flags = '') =>
+  service.run(`login ${flags}`, { env: NO_MODELS, stdin: service.apiKey })
 
 it('login sets the models that the service names', async () => {
-  const service = await createCliService({ models: MODELS })
+  const service = await createCliService({ models: MODELS, hasList: true })
   const { code, stderr } = await logIn(service)
   expect(code).toBe(0)
-  expect(stderr.split('\n').slice(2, -1)).toEqual([
+  expect(lines(stderr).slice(2)).toEqual([
     'The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.',
     "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
   ])
-  expect((await service.run('models', { env: NO_MODELS, fetch: service.fetch })).stdout).toContain(
+  expect((await service.run('models', { env: NO_MODELS })).stdout).toContain(
     'acme/still-2\timage\t1–2 credits\tservice\tdefault\n',
   )
-  // The next login has nothing to say, also after a choice of the user.
+  // The next login keeps the choice of the user, and says nothing.
   await service.run('config set models.image acme/still-1')
-  expect((await logIn(service)).stderr.split('\n')).toHaveLength(4)
-  const examined = await service.run('doctor --json', {
-    env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
-    fetch: service.fetch,
-  })
-  expect(examined.stdout).toContain(`acme/none is not in the service's list of models`)
+  expect(lines((await logIn(service)).stderr)).toHaveLength(3)
+  expect((await service.run('config get models.image', { env: NO_MODELS })).stdout).toBe('acme/still-1\n')
 })
 
-it('login says which key commands use, and names no run in an error', async () => {
+it('doctor warns of a model that is not in the kept list of the service', async () => {
+  const service = await createCliService({ hasList: true })
+  await service.run('models')
+  const { stdout } = await service.run('doctor --json', { env: { RUSHES_IMAGE_MODEL: 'acme/none' } })
+  expect(stdout).toContain(`acme/none is not in the service's list of models`)
+})
+
+it('login says which key commands use, and that a refused one was not stored', async () => {
   const service = await createCliService()
   const env = { ...NO_MODELS, RUSHES_API_KEY: 'rk_other' }
   const { stderr } = await service.run('login', { env, stdin: `${service.apiKey}\n` })
@@ -477,14 +418,11 @@ it('login says which key commands use, and names no run in an error', async () =
 })
 
 it.each([
-  ['with --no-verify', ['--no-verify'], true, 3],
-  ['at a service without a list', [], false, 4],
-])('login %s sets none', async (_, words, hasList, lines) => {
-  const service = await createCliService({ models: MODELS })
-  const none = scriptedList({ status: 404 })
-  const { code, stderr } = await logIn(service, words, (request) =>
-    hasList || !request.url.pathname.endsWith(MODELS_PATH) ? service.fetch(request) : none.fetch(request),
-  )
-  expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines })
+  ['with --no-verify', '--no-verify', true, 2],
+  ['at a service without a list', '', false, 3],
+])('login %s sets no model', async (_, flags, hasList, count) => {
+  const service = await createCliService({ models: MODELS, hasList })
+  const { code, stderr } = await logIn(service, flags)
+  expect({ code, lines: lines(stderr).length }).toEqual({ code: 0, lines: count })
   expect((await service.run('config list', { env: NO_MODELS })).stdout).toBe('')
 })

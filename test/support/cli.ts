@@ -334,6 +334,18 @@ export function scriptedList(...answers: readonly Scripted[]): ScriptedService {
 
 const noList = scriptedList({ status: 404 })
 
+/** A home whose service has these models in its list, which a test can change, and accepts every create. */
+export function createListedHome(models: readonly unknown[], options: HomeOptions = {}) {
+  const created = scripted({ status: 201, body: { id: 'run_1' } })
+  const list = { answer: { status: 200, body: { models } } as Scripted, asked: 0 }
+  const answerList: Fetch = (request) => {
+    list.asked++
+    return scriptedList(list.answer).fetch(request)
+  }
+  const home = createHome({ fetch: withListOf(answerList, created.fetch), ...options })
+  return { ...home, list, creates: () => createsIn(created.requests) }
+}
+
 /** Makes the service behind `fetch` one whose list of models is answered by `list`. */
 export const withListOf =
   (list: Fetch, fetch: Fetch): Fetch =>

@@ -26,6 +26,7 @@ export {
   type CommandLine,
   createCliService,
   createHome,
+  createListedHome,
   createLocalHome,
   createsIn,
   type Home,

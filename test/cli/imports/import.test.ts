@@ -14,10 +14,16 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { isPosix } from '../../../src/host/file-system.js'
 import { readJson, writeJson } from '../../../src/protocol/json.js'
-import { type RunOptions, runCli } from '../../support/cli.js'
-import { createInstantEngine } from '../../support/engines.js'
+import {
+  type CommandLine,
+  createInstantEngine,
+  objects,
+  type RunOptions,
+  runCli,
+  temporaryFolder,
+  usageErrorOf,
+} from '../../support/index.js'
 import { type Answer, createHostedApis } from '../../support/model-servers/hosted-apis.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const FAL_SCHEMA = 'https://fal.ai/api/openapi/queue/openapi.json?endpoint_id='
 const FAL_MODELS = 'https://api.fal.ai/v1/models?'
@@ -35,8 +41,8 @@ const TOKEN = 'r8_secret'
 function placeWith(...routes: Parameters<typeof createHostedApis>) {
   const home = temporaryFolder()
   const apis = createHostedApis(...routes)
-  const run = (argv: readonly string[], options: RunOptions = {}) =>
-    runCli(argv, { home, fetch: apis.fetch, ...options })
+  const run = (line: CommandLine, options: RunOptions = {}) =>
+    runCli(line, { home, fetch: apis.fetch, ...options })
   const folder = join(home, 'config', 'local-models')
   const keysSent = () =>
     apis.requests.flatMap(({ url, headers }) =>
@@ -49,7 +55,11 @@ const flux = (): [string, Answer] => [FAL_SCHEMA + FLUX, { status: 200, body: FA
 const KEY = 'fal-key-id:fal-key-secret'
 const withKey = { env: { FAL_KEY: KEY } }
 const withToken = { env: { REPLICATE_API_TOKEN: TOKEN } }
-const IMPORT = ['models', 'import', `fal:${FLUX}`]
+const IMPORT = `models import fal:${FLUX}`
+/** Of a document: what a run costs, on one line. */
+const costIn = (document: string) => /^cost:\n((?: .*\n)+)/m.exec(document)?.[1]?.replace(/\s+/g, ' ').trim()
+/** A document without the comments at its beginning. */
+const uncommented = (document: string) => document.replace(/^(#.*\n)+/, '')
 
 describe('an import from OpenRouter', () => {
   const OPENROUTER = 'https://openrouter.ai/api/v1/'
@@ -69,16 +79,17 @@ describe('an import from OpenRouter', () => {
       seed: { type: 'boolean' },
     },
   }
-  const lists = (): Parameters<typeof createHostedApis> => [
-    [`${OPENROUTER}videos/models`, { status: 200, body: { data: [film] } }],
-    [`${OPENROUTER}images/models`, { status: 200, body: { data: [still] } }],
-  ]
+  const place = (more: object = {}, ...routes: Parameters<typeof createHostedApis>) =>
+    placeWith(
+      ...routes,
+      [`${OPENROUTER}videos/models`, { status: 200, body: { data: [{ ...film, ...more }] } }],
+      [`${OPENROUTER}images/models`, { status: 200, body: { data: [still] } }],
+    )
 
   it('takes the values of a video model, and its price by the second', async () => {
-    const { run } = placeWith(...lists())
-    const { code, stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
+    const { code, stdout } = await place().run('models import openrouter:acme/film -o -')
     expect(code).toBe(0)
-    expect(stdout.replace(/^(#.*\n)+/, '')).toMatchInlineSnapshot(`
+    expect(uncommented(stdout)).toMatchInlineSnapshot(`
       "
       name: acme/film
       kind: video
@@ -134,9 +145,8 @@ describe('an import from OpenRouter', () => {
   })
 
   it('takes the parameters of an image model, whose references are images', async () => {
-    const { run } = placeWith(...lists())
-    const { stdout } = await run(['models', 'import', 'openrouter:acme/still', '-o', '-'])
-    expect(stdout.replace(/^(#.*\n)+/, '')).toMatchInlineSnapshot(`
+    const { stdout } = await place().run('models import openrouter:acme/still -o -')
+    expect(uncommented(stdout)).toMatchInlineSnapshot(`
       "
       name: acme/still
       kind: image
@@ -173,21 +183,21 @@ describe('an import from OpenRouter', () => {
     `)
   })
 
-  it('estimates what the second price and the resolution make', async () => {
-    const { run } = placeWith(...lists())
-    await run(['models', 'import', 'openrouter:acme/film'])
-    const line = ['run', 'video', '--local', '--model', 'acme/film', 'it moves', '--dry-run']
-    const estimates = ['--duration 8', '--duration 8 --resolution 1080p', ''].map(async (flags) => {
-      const ran = await run([...line, ...flags.split(' ').filter(Boolean)], {
-        env: { OPENROUTER_API_KEY: 'k' },
-      })
-      return /Estimate: (\S+ \S+)/.exec(ran.stderr)?.[1]
-    })
-    expect(await Promise.all(estimates)).toEqual(['3.2 USD', '4.8 USD', '1.6 USD'])
+  it('estimates a film by its seconds and its resolution', async () => {
+    const { run } = place()
+    await run('models import openrouter:acme/film')
+    const env = { OPENROUTER_API_KEY: 'k' }
+    for (const [flags, estimate] of [
+      ['', '1.6 USD'],
+      ['--duration 8', '3.2 USD'],
+      ['--duration 8 --resolution 1080p', '4.8 USD'],
+    ]) {
+      const line = `run video --local --model acme/film "it moves" --dry-run ${flags}`
+      expect((await run(line, { env })).stderr).toContain(`Estimate: ${estimate}`)
+    }
   })
 
   const unitPrices = { duration_seconds_720p: '0.05', duration_seconds_1080p: '0.07' }
-  const costs = /^cost:\n((?: .*\n)+)/m
 
   it.each<[string, object, string | undefined]>([
     [
@@ -198,15 +208,14 @@ describe('an import from OpenRouter', () => {
     ['by the token', { 'text-to-video-tokens': '0.0000024' }, undefined],
     ['by the second of one resolution only', { duration_seconds_720p: '0.05' }, undefined],
     ['by the second, with and without sound', { duration_seconds_with_audio: '0.4' }, undefined],
-  ])('charged %s', async (_, pricing_skus, expected) => {
-    const [, ...rest] = lists()
-    const body = { data: [{ ...film, pricing_skus }] }
-    const { run } = placeWith([`${OPENROUTER}videos/models`, { status: 200, body }], ...rest)
-    const { stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
-    const cost = costs.exec(stdout)?.[1]?.replace(/\s+/g, ' ').trim()
-    expect(cost).toBe(expected && `${expected} currency: USD`)
-    expect(stdout.includes('default: 4')).toBe(expected !== undefined)
-  })
+  ])(
+    'takes the price of a video model that is charged %s, if a document can have it',
+    async (_, pricing_skus, cost) => {
+      const { stdout } = await place({ pricing_skus }).run('models import openrouter:acme/film -o -')
+      expect(costIn(stdout)).toBe(cost && `${cost} currency: USD`)
+      expect(stdout.includes('default: 4')).toBe(cost !== undefined)
+    },
+  )
 
   const perImage = { billable: 'output_image', unit: 'image', cost_usd: 0.04 }
 
@@ -231,24 +240,20 @@ describe('an import from OpenRouter', () => {
     ['by the megapixel', [[{ ...perImage, unit: 'megapixel' }]], undefined],
     ['by the token', [[{ ...perImage, unit: 'token', cost_usd: 0.00003 }]], undefined],
     ['by nobody', [], undefined],
-  ])('an image model is charged %s', async (_, prices, expected) => {
-    const endpoints = { id: 'acme/still', endpoints: prices.map((pricing) => ({ pricing })) }
-    const { run } = placeWith(
-      [`${OPENROUTER}images/models/acme/still/endpoints`, { status: 200, body: endpoints }],
-      ...lists(),
-    )
-    const { stdout, stderr } = await run(['models', 'import', 'openrouter:acme/still', '-o', '-'])
-    expect(costs.exec(stdout)?.[1]?.replace(/\s+/g, ' ').trim()).toBe(expected && `${expected} currency: USD`)
-    expect(stderr.includes('without a price')).toBe(expected === undefined)
-  })
+  ])(
+    'takes the price of an image model that is charged %s, if a document can have it',
+    async (_, prices, cost) => {
+      const body = { id: 'acme/still', endpoints: prices.map((pricing) => ({ pricing })) }
+      const { run } = place({}, [`${OPENROUTER}images/models/acme/still/endpoints`, { status: 200, body }])
+      const { stdout, stderr } = await run('models import openrouter:acme/still -o -')
+      expect(costIn(stdout)).toBe(cost && `${cost} currency: USD`)
+      expect(stderr.includes('without a price')).toBe(cost === undefined)
+    },
+  )
 
   it('names a model that is in none of its lists', async () => {
-    const { run } = placeWith(...lists())
-    const { code, stderr } = await run(['models', 'import', 'openrouter:acme/other'])
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining('OpenRouter has no schema of acme/other'),
-    })
+    const ran = await place().run('models import openrouter:acme/other')
+    expect(usageErrorOf(ran)).toContain('OpenRouter has no schema of acme/other')
   })
 })
 
@@ -260,7 +265,7 @@ describe('an import from fal', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${path}\n` })
     expect(stderr).toContain(`Set local.models to ${folder}`)
     expect(stderr).toContain(`Its flags: \`rushes run image --local --model ${FLUX} --help\``)
-    expect((await run(['config', 'get', 'local.models'])).stdout).toBe(`${folder}\n`)
+    expect((await run('config get local.models')).stdout).toBe(`${folder}\n`)
     expect(keysSent()).toEqual([])
     expect(readFileSync(path, 'utf8')).toMatchInlineSnapshot(`
       "# fal:fal-ai/flux/dev, imported from fal on 2026-01-01.
@@ -316,7 +321,7 @@ describe('an import from fal', () => {
     const metadata = { category: 'text-to-image', description: 'Draws by text.', status: 'active' }
     const models = [{ endpoint_id: FLUX, metadata, openapi: FAL }]
     const { run } = placeWith([FAL_MODELS, { status: 200, body: { models } }])
-    const { code, stdout } = await run([...IMPORT, '-o', '-'])
+    const { code, stdout } = await run(`${IMPORT} -o -`)
     expect(code).toBe(0)
     expect(stdout).toContain('description: Draws by text.')
   })
@@ -328,32 +333,33 @@ describe('an import from fal', () => {
     expect((await run(IMPORT)).stderr).toContain('image_size: default left out: must be text')
   })
 
-  it('replaces a document only with --overwrite, and asks nobody before', async () => {
+  it('replaces a document only with --overwrite, and sends nothing before', async () => {
     const { run, requests } = placeWith(flux())
     await run(IMPORT)
     requests.length = 0
-    const { code, stderr } = await run(IMPORT)
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/fal-ai-flux-dev\.yaml already exists\.[\s\S]*--overwrite/)
+    expect(usageErrorOf(await run(IMPORT))).toMatch(
+      /fal-ai-flux-dev\.yaml already exists\.[\s\S]*--overwrite/,
+    )
     expect(requests).toEqual([])
-    const replaced = await run([...IMPORT, '--overwrite', '--json'])
+    const replaced = await run(`${IMPORT} --overwrite --json`)
     expect(JSON.parse(replaced.stdout)).toMatchObject({ model: FLUX, result: 'replaced' })
   })
 
   it.runIf(isPosix)('does not replace a folder, a link or a pipe without --overwrite', async () => {
     const { run, home, requests } = placeWith(flux())
-    const place = (name: string) => join(home, name)
-    mkdirSync(place('folder'))
-    symlinkSync(place('folder'), place('link'))
-    symlinkSync(place('nothing'), place('dangling'))
-    execFileSync('mkfifo', [place('pipe')])
-    for (const name of ['folder', 'link', 'dangling', 'pipe']) {
-      const before = lstatSync(place(name))
-      const { code, stderr } = await run([...IMPORT, '-o', place(name)])
-      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining('--overwrite')])
-      expect(lstatSync(place(name)).ino).toBe(before.ino)
+    const [folder = '', link = '', dangling = '', pipe = ''] = ['folder', 'link', 'dangling', 'pipe'].map(
+      (name) => join(home, name),
+    )
+    mkdirSync(folder)
+    symlinkSync(folder, link)
+    symlinkSync(join(home, 'nothing'), dangling)
+    execFileSync('mkfifo', [pipe])
+    for (const path of [folder, link, dangling, pipe]) {
+      const before = lstatSync(path)
+      expect(usageErrorOf(await run(`${IMPORT} -o ${path}`))).toContain('--overwrite')
+      expect(lstatSync(path).ino).toBe(before.ino)
     }
-    expect((await run([...IMPORT, '-o', place('pipe'), '--overwrite'])).code).toBe(2)
+    expect((await run(`${IMPORT} -o ${pipe} --overwrite`)).code).toBe(2)
     expect(requests).toEqual([])
   })
 })
@@ -364,8 +370,10 @@ describe('an import from Replicate', () => {
 
   it('names the key that it needs', async () => {
     const { run } = placeWith([REPLICATE, { status: 401 }])
-    const { code, stderr } = await run(['models', 'import', `replicate:${schnell}`])
-    expect([code, stderr]).toEqual([4, expect.stringContaining('Set the key in REPLICATE_API_TOKEN.')])
+    expect(await run(`models import replicate:${schnell}`)).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('Set the key in REPLICATE_API_TOKEN.'),
+    })
   })
 
   it('pins the version of a community model, and not of an official one', async () => {
@@ -376,8 +384,8 @@ describe('an import from Replicate', () => {
         sdxl({ default_example: { output: 'https://replicate.delivery/out.mp4' } }),
       ],
     )
-    await run(['models', 'import', `replicate:${schnell}`], withToken)
-    await run(['models', 'import', 'replicate:wavespeedai/wan-2.1-i2v-480p'], withToken)
+    await run(`models import replicate:${schnell}`, withToken)
+    await run('models import replicate:wavespeedai/wan-2.1-i2v-480p', withToken)
     const [official = '', community = ''] = readdirSync(folder).map((name) =>
       readFileSync(join(folder, name), 'utf8'),
     )
@@ -392,10 +400,8 @@ describe('an import from Replicate', () => {
   it('asks for the version that is named', async () => {
     const url = `${REPLICATE}models/stability-ai/sdxl/versions/abc`
     const { run } = placeWith([url, { status: 200, body: { ...SDXL.latest_version, id: 'abc' } }])
-    const { code, stdout } = await run(
-      ['models', 'import', 'replicate:stability-ai/sdxl:abc', '--kind', 'image', '-o', '-'],
-      withToken,
-    )
+    const line = 'models import replicate:stability-ai/sdxl:abc --kind image -o -'
+    const { code, stdout } = await run(line, withToken)
     expect(code).toBe(0)
     expect(stdout).toContain('model: stability-ai/sdxl:abc\n')
     expect(stdout).toContain('maximum: 18446744073709551615\n')
@@ -405,7 +411,7 @@ describe('an import from Replicate', () => {
     const { run, requests, folder } = placeWith()
     const file = join(temporaryFolder(), 'schema.json')
     writeFileSync(file, writeJson(SDXL))
-    const { code } = await run(['models', 'import', `replicate:${schnell}`, '--from', file])
+    const { code } = await run(`models import replicate:${schnell} --from ${file}`)
     expect({ code, requests }).toEqual({ code: 0, requests: [] })
     const text = readFileSync(join(folder, 'black-forest-labs-flux-schnell.yaml'), 'utf8')
     expect(text).toContain(`, imported from ${file} on 2026-01-01.`)
@@ -413,68 +419,57 @@ describe('an import from Replicate', () => {
 
   it('sends no key to another origin that has the schema', async () => {
     const { run, keysSent } = placeWith(['https://example.com/', sdxl()])
-    const line = [
-      'models',
-      'import',
-      'replicate:stability-ai/sdxl',
-      '--from',
-      'https://example.com/sdxl.json',
-    ]
+    const line = 'models import replicate:stability-ai/sdxl --from https://example.com/sdxl.json'
     expect((await run(line, { env: { ...withKey.env, ...withToken.env } })).code).toBe(0)
     expect(keysSent()).toEqual([])
   })
 })
 
 describe('an import that fails writes nothing', () => {
-  it.each<[string, string[], Parameters<typeof createHostedApis>, number, RegExp]>([
-    ['for another word', ['comfy:x/y'], [], 2, /"comfy:x\/y" is not a model to import/],
+  const fal = (answer: Answer | string): [string, Answer | string] => [FAL_SCHEMA, answer]
+  it.each<[string, string, Parameters<typeof createHostedApis>, number, RegExp]>([
+    ['for another word', 'comfy:x/y', [], 2, /"comfy:x\/y" is not a model to import/],
     [
       'for an unknown endpoint',
-      [`fal:${FLUX}`],
+      `fal:${FLUX}`,
       [],
       2,
       /fal has no schema of fal-ai\/flux\/dev[\s\S]*Examples: fal:/,
     ],
     [
       'if the key is refused',
-      ['replicate:a/b'],
+      'replicate:a/b',
       [[REPLICATE, { status: 401, body: { detail: `bad ${TOKEN}` } }]],
       4,
       /answered 401: bad \[key\]\.\s+Check the key in REPLICATE_API_TOKEN/,
     ],
-    ['at a limit', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 429 }]], 7, /answered 429/],
-    ['if the provider is broken', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 503 }]], 8, /answered 503/],
-    [
-      'if the answer is a page',
-      [`fal:${FLUX}`],
-      [[FAL_SCHEMA, { status: 200, body: '<html>' }]],
-      8,
-      /not JSON/,
-    ],
+    ['at a limit', `fal:${FLUX}`, [fal({ status: 429 })], 7, /answered 429/],
+    ['if the provider is broken', `fal:${FLUX}`, [fal({ status: 503 })], 8, /answered 503/],
+    ['if the answer is a page', `fal:${FLUX}`, [fal({ status: 200, body: '<html>' })], 8, /not JSON/],
     [
       'without a network',
-      [`fal:${FLUX}`],
-      [[FAL_SCHEMA, 'the connection was refused']],
+      `fal:${FLUX}`,
+      [fal('the connection was refused')],
       9,
       /fal\.ai: the connection was refused/,
     ],
     [
       'if the kind is not published',
-      ['replicate:a/b'],
+      'replicate:a/b',
       [[REPLICATE, { status: 200, body: { ...SDXL, default_example: null } }]],
       2,
       /does not say that it creates images or videos\.\s+If it does, add --kind image or --kind video/,
     ],
     [
       'for a file that does not exist',
-      ['replicate:a/b', '--from', 'none.json'],
+      'replicate:a/b --from none.json',
       [],
       2,
       /none\.json cannot be read: no such file/,
     ],
   ])('%s', async (_, words, routes, code, message) => {
     const { run, folder } = placeWith(...routes)
-    const ran = await run(['models', 'import', ...words], withToken)
+    const ran = await run(`models import ${words}`, withToken)
     expect(ran).toMatchObject({ code, stdout: '' })
     expect(ran.stderr).toMatch(message)
     expect(ran.stderr).not.toContain(TOKEN)
@@ -484,16 +479,18 @@ describe('an import that fails writes nothing', () => {
   it('into a local.models that is a file', async () => {
     const { run, home } = placeWith(flux())
     writeFileSync(join(home, 'one.yaml'), 'name: a/b')
-    await run(['config', 'set', 'local.models', join(home, 'one.yaml')])
-    const { code, stderr } = await run(IMPORT)
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/local\.models is the file .*one\.yaml\.[\s\S]*-o model\.yaml/)
-    expect((await run([...IMPORT, '-o', join(home, 'new', 'flux.yaml')])).code).toBe(0)
+    await run(`config set local.models ${join(home, 'one.yaml')}`)
+    expect(usageErrorOf(await run(IMPORT))).toMatch(
+      /local\.models is the file .*one\.yaml\.[\s\S]*-o model\.yaml/,
+    )
+    expect((await run(`${IMPORT} -o ${join(home, 'new', 'flux.yaml')}`)).code).toBe(0)
   })
 })
 
 describe('an imported model with --local', () => {
-  const RUN = ['run', 'image', '--local', '--model', FLUX, 'a fox']
+  const RUN = `run image --local --model ${FLUX} "a fox"`
+
+  const engine = createInstantEngine()
 
   /** A place with the model, and with what it costs in its document. */
   async function placeWithCost() {
@@ -505,68 +502,60 @@ describe('an imported model with --local', () => {
 
   it('appears in the list with its cost, and has the flags of its schema', async () => {
     const { run } = await placeWithCost()
-    expect((await run(['models', '--local'])).stdout).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
-    const { stdout } = await run(['models', FLUX, '--local', '--json'])
+    expect((await run('models --local')).stdout).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
+    const { stdout } = await run(`models ${FLUX} --local --json`)
     expect(JSON.parse(stdout)).toMatchObject({ price: { run: 0.025 }, price_source: 'cost', currency: 'USD' })
-    const body = await run([...RUN, '--image-size', 'square', '--num-inference-steps', '9', '--dry-run'])
+    const body = await run(`${RUN} --image-size square --num-inference-steps 9 --dry-run`)
     expect(JSON.parse(body.stdout).input).toEqual({
       prompt: 'a fox',
       image_size: 'square',
       num_inference_steps: 9,
     })
-    const size = '{"image_size":{"width":640,"height":480}}'
-    expect((await run([...RUN, '--input', size, '--dry-run'])).code).toBe(0)
-    expect((await run([...RUN, '--image-size', 'huge', '--dry-run'])).code).toBe(2)
+    const size = `'{"image_size":{"width":640,"height":480}}'`
+    expect((await run(`${RUN} --input ${size} --dry-run`)).code).toBe(0)
+    expect((await run(`${RUN} --image-size huge --dry-run`)).code).toBe(2)
   })
 
   it('has an estimate in the currency of its cost, and --max-cost counts it', async () => {
     const { run } = await placeWithCost()
-    expect((await run([...RUN, '-n', '4', '--dry-run'])).stderr).toBe('Estimate: 0.1 USD for 4 runs.\n')
-    const engine = createInstantEngine()
-    const over = await run([...RUN, '-n', '4', '--max-cost', '0.09'], { engine })
-    expect(over.code).toBe(2)
-    expect(over.stderr).toContain('The estimate is 0.1 USD, but --max-cost allows 0.09 USD.')
+    expect((await run(`${RUN} -n 4 --dry-run`)).stderr).toBe('Estimate: 0.1 USD for 4 runs.\n')
+    expect(usageErrorOf(await run(`${RUN} -n 4 --max-cost 0.09`))).toContain(
+      'The estimate is 0.1 USD, but --max-cost allows 0.09 USD.',
+    )
     // The preview is free in any currency.
-    const preview = ['run', 'video', '--local', 'a fox', '--dry-run']
-    expect((await run(preview)).stderr).toBe('Estimate: 0 USD for 1 run, because local runs are free.\n')
+    expect((await run('run video --local "a fox" --dry-run')).stderr).toBe(
+      'Estimate: 0 USD for 1 run, because local runs are free.\n',
+    )
   })
 
   it('has no price without a cost in its document, and never counts as free', async () => {
     const { run } = placeWith(flux())
     await run(IMPORT)
-    expect((await run(['models', '--local'])).stdout).toContain(`${FLUX}\timage\t\tlocal\t`)
-    const { code, stderr } = await run([...RUN, '--max-cost', '100', '--dry-run'])
-    expect(code).toBe(2)
-    expect(stderr).toContain(`1 run has no price (${FLUX}), so --max-cost cannot be checked.`)
+    expect((await run('models --local')).stdout).toContain(`${FLUX}\timage\t\tlocal\t`)
+    expect(usageErrorOf(await run(`${RUN} --max-cost 100`))).toContain(
+      `1 run has no price (${FLUX}), so --max-cost cannot be checked.`,
+    )
+    await run(`${RUN} --no-wait`, { ...withKey, engine })
+    expect((await run('spend --json')).stdout).toContain(
+      '"name":"fal-ai/flux/dev","runs":1,"without_price":1,"currency":null',
+    )
   })
 
   it('refuses its runs without the key of the provider, while other models work', async () => {
     const { run, home } = placeWith(flux())
     await run(IMPORT)
-    const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
-    const failed = await run(RUN, options)
-    expect(failed.code).toBe(2)
-    expect(failed.stderr).toContain('needs the environment variable FAL_KEY, which is not set')
-    const video = await run(['run', 'video', '--local', 'a fox', '-o', join(home, 'x.mp4')], options)
-    expect(video.code).toBe(0)
-    await run([...RUN, '--no-wait'], { ...options, ...withKey })
-    const spend = await run(['spend', '--json'])
-    expect(spend.stdout).toContain('"name":"fal-ai/flux/dev","runs":1,"without_price":1,"currency":null')
+    expect(usageErrorOf(await run(RUN, { engine }))).toContain(
+      'needs the environment variable FAL_KEY, which is not set',
+    )
+    expect((await run(`run video --local "a fox" -o ${join(home, 'x.mp4')}`, { engine })).code).toBe(0)
   })
 
   it('keeps the estimates of each currency apart in `spend`', async () => {
-    const { run, home } = await placeWithCost()
-    const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
-    await run([...RUN, '--no-wait'], { ...options, ...withKey })
-    writeFileSync(
-      join(home, 'config', 'local-models', 'fal-ai-flux-dev.yaml'),
-      'name: a/b\nkind: image\nengine: { type: preview }\n',
-    )
-    await run(['run', 'image', '--local', 'a fox', '-o', join(home, 'x.png')], options)
-    const totals = (await run(['spend', '--json'])).stdout
-      .split('\n')
-      .filter((line) => line.includes('"total"'))
-      .map((line) => JSON.parse(line))
+    const { run, home, folder } = await placeWithCost()
+    await run(`${RUN} --no-wait`, { ...withKey, engine })
+    writeFileSync(join(folder, 'fal-ai-flux-dev.yaml'), 'name: a/b\nkind: image\nengine: { type: preview }\n')
+    await run(`run image --local "a fox" -o ${join(home, 'x.png')}`, { engine })
+    const totals = objects((await run('spend --json')).stdout).filter(({ group }) => group === 'total')
     expect(totals).toMatchObject([
       { currency: 'USD', estimate: 0.025 },
       { currency: 'credits', estimate: 0 },
@@ -577,11 +566,15 @@ describe('an imported model with --local', () => {
 it('documents beside imported ones stay as they are', async () => {
   const { run, folder } = placeWith(flux())
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'mine.yaml'), 'name: acme/mine\nkind: image\nengine: { type: preview }\n')
-  await run(['config', 'set', 'local.models', folder])
+  const [mine, text] = [
+    join(folder, 'mine.yaml'),
+    'name: acme/mine\nkind: image\nengine: { type: preview }\n',
+  ]
+  writeFileSync(mine, text)
+  await run(`config set local.models ${folder}`)
   await run(IMPORT)
-  expect(readFileSync(join(folder, 'mine.yaml'), 'utf8')).toContain('acme/mine')
-  expect((await run(['models', '--local'])).stdout.match(/^\S+/gm)).toEqual([
+  expect(readFileSync(mine, 'utf8')).toBe(text)
+  expect((await run('models --local')).stdout.match(/^\S+/gm)).toEqual([
     FLUX,
     'acme/mine',
     'rushes/preview-video',

@@ -3,21 +3,28 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { ANN } from '../support/console.js'
-import { type CommandLine, createCliService, dataWords, openStoreOf, wordsOf } from '../support/index.js'
+import {
+  type CommandLine,
+  createCliService,
+  dataWords,
+  openStoreOf,
+  usageErrorOf,
+  wordsOf,
+} from '../support/index.js'
 import { storedText } from '../support/test-database.js'
 
 async function createAdmin() {
   const service = await createCliService()
-  const admin = (line: CommandLine) => service.run(['admin', ...wordsOf(line), ...dataWords(service)])
-  const add = (email: string, ...words: string[]) =>
-    admin(['user', 'add', email, '--account', 'default', ...words])
-  return { service, admin, add }
+  const user = (line: CommandLine) => service.run(['admin', 'user', ...wordsOf(line), ...dataWords(service)])
+  const add = (email: string, flags = '') => user(`add "${email}" --account default ${flags}`)
+  const createAccount = () => service.run(['admin', 'account', 'create', 'acme', ...dataWords(service)])
+  return { service, user, add, createAccount }
 }
 
 const LINK = /^http:\/\/127\.0\.0\.1:7878\/link\/([\w-]{43})\n$/
 const tokenOf = (link: string): string => link.trimEnd().split('/').at(-1) ?? ''
 
-it('admin user adds a user, and prints a link that signs in once, within 15 minutes', async () => {
+it('admin user add prints a link that signs in once, within 15 minutes', async () => {
   const { service, add } = await createAdmin()
   const { code, stdout, stderr } = await add('  Ann@Example.COM ')
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(LINK) })
@@ -37,105 +44,90 @@ it('admin user adds a user, and prints a link that signs in once, within 15 minu
   await store.close()
 })
 
-it('admin user adds a user to the only account without --account', async () => {
-  const { admin } = await createAdmin()
-  expect((await admin('user add ann@example.com')).stderr).toContain('to account default.')
-  await admin('account create acme')
-  expect(await admin('user add bob@example.com')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('Missing --account.'),
-  })
+it('admin user add needs --account if there are several accounts', async () => {
+  const { user, createAccount } = await createAdmin()
+  expect((await user('add ann@example.com')).stderr).toContain('to account default.')
+  await createAccount()
+  expect(usageErrorOf(await user('add bob@example.com'))).toContain('Missing --account.')
 })
 
-it('the link of admin user begins with the URL of the service', async () => {
-  const { add, admin } = await createAdmin()
-  expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
+it('the link of a user begins with --public-url', async () => {
+  const { add, user } = await createAdmin()
+  expect((await add('a@example.com', '--public-url https://rushes.example.com/media//')).stdout).toMatch(
     /^https:\/\/rushes\.example\.com\/media\/link\/[\w-]{43}\n$/,
   )
-  const again = await admin('user link A@example.com --public-url http://[::1]:80')
+  const again = await user('link A@example.com --public-url http://[::1]:80')
   expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/link\/[\w-]{43}\n$/)
   expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
 })
 
-it('the link of admin user begins with the URL of the last start without --public-url', async () => {
-  const { service, admin, add } = await createAdmin()
-  const unknown = await add('a@example.com')
-  expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/link\//)
-  expect(unknown.stderr).toContain('If the service has another URL, add --public-url.')
+it('the link of a user begins with the public URL of the last start without --public-url', async () => {
+  const { service, user, add } = await createAdmin()
+  await add('a@example.com')
   writeFileSync(join(service.dataFolder, 'public-url'), 'https://rushes.example.com/media\n')
-  const known = await admin('user link a@example.com')
+  const known = await user('link a@example.com')
   expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/link\//)
   expect(known.stderr).not.toContain('--public-url')
 })
 
 it('admin user lists and removes users', async () => {
-  const { admin, add } = await createAdmin()
+  const { user, add, createAccount } = await createAdmin()
   await add(ANN)
-  await admin('account create acme')
-  await admin('user add bob@example.com --account acme')
-  const rows = async () => (await admin('user list')).stdout.replaceAll(/\S+Z/g, 'T')
+  await createAccount()
+  await user('add bob@example.com --account acme')
+  const rows = async () => (await user('list')).stdout.replaceAll(/\S+Z/g, 'T')
   expect(await rows()).toMatch(
     /\d\tann@example\.com\tdefault\t-\t0\t-\tT\n\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/,
   )
-  const removed = await admin('user remove ANN@example.com')
+  const removed = await user('remove ANN@example.com')
   expect(removed).toMatchObject({ code: 0, stdout: '' })
   expect(removed.stderr).toMatch(/Removed ann@example\.com\. Their sessions and links have ended/)
   expect(await rows()).not.toContain('ann@')
 })
 
-it('admin user prints JSON with the link', async () => {
-  const { add, admin } = await createAdmin()
+it('admin user prints the user and the link as JSON', async () => {
+  const { add, user } = await createAdmin()
   const added = JSON.parse((await add(ANN, '--json')).stdout)
   expect(added).toMatchObject({ email: ANN, account: 'default', has_password: false, sessions: 0 })
   expect(`${added.link}\n`).toMatch(LINK)
-  const linked = JSON.parse((await admin(`user link ${ANN} --json`)).stdout)
+  const linked = JSON.parse((await user(`link ${ANN} --json`)).stdout)
   expect(tokenOf(linked.link)).not.toBe(tokenOf(added.link))
 })
 
-describe('admin user, wrongly used', () => {
-  let admin: Awaited<ReturnType<typeof createAdmin>>['admin']
-  const list = async () => (await admin('user list')).stdout
+describe('a usage error of admin user', () => {
+  let admin: Awaited<ReturnType<typeof createAdmin>>
+  const list = async () => (await admin.user('list')).stdout
   let before: string
   beforeAll(async () => {
-    const created = await createAdmin()
-    admin = created.admin
-    await created.add(ANN)
-    await admin('account create acme')
+    admin = await createAdmin()
+    await admin.add(ANN)
+    await admin.createAccount()
     before = await list()
   })
 
-  const LONG = `${'a'.repeat(250)}@b.de`
-  it.each<[readonly string[], RegExp]>([
-    [['add', 'x@example.com'], /Missing --account\.\n.*rushes admin account list --data \S+`\.\n$/],
+  const emails = ['', 'ann', 'a@b@c', 'a\u200b@b', `${'a'.repeat(250)}@b.de`]
+  it.each<[string, RegExp]>([
+    ['add x@example.com', /Missing --account\.\n.*rushes admin account list --data \S+`\.\n$/],
+    ['add x@example.com --account nobody', /Account nobody does not exist\.[\s\S]*rushes admin account list/],
     [
-      ['add', 'x@example.com', '--account', 'nobody'],
-      /Account nobody does not exist\.[\s\S]*rushes admin account list/,
-    ],
-    [
-      ['add', 'ANN@example.com', '--account', 'default'],
+      'add ANN@example.com --account default',
       /User ann@example\.com already exists\.[\s\S]*rushes admin user link ann@example\.com/,
     ],
     [
-      ['add', 'x@example.com', '--account', 'default', '--public-url', 'example.com'],
+      'add x@example.com --account default --public-url example.com',
       /--public-url: "example\.com" is not an http or https URL/,
     ],
     [
-      ['link', ANN, '--public-url', 'https://example.com/?a=1'],
+      `link ${ANN} --public-url https://example.com/?a=1`,
       /must not contain a query or a fragment[\s\S]*https:\/\/example\.com\/runs/,
     ],
-    ...['', 'ann', 'a@b@c', 'a\u200b@b', LONG].map((email): [readonly string[], RegExp] => [
-      ['add', email, '--account', 'default'],
+    ...emails.map((email): [string, RegExp] => [
+      `add "${email}" --account default`,
       /is not a valid email\.[\s\S]*ann@example\.com/,
     ]),
-    [
-      ['link', 'nobody@example.com'],
-      /User nobody@example\.com does not exist\.[\s\S]*rushes admin user list/,
-    ],
-  ])('%j is exit 2', async (words, says) => {
-    const { code, stdout, stderr } = await admin(['user', ...words])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(says)
+    ['link nobody@example.com', /User nobody@example\.com does not exist\.[\s\S]*rushes admin user list/],
+  ])('says what is wrong, and changes nothing: %s', async (line, message) => {
+    expect(usageErrorOf(await admin.user(line))).toMatch(message)
+    expect(await list()).toBe(before)
   })
-
-  it('has changed nothing', async () => expect(await list()).toBe(before))
 })

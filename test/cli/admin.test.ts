@@ -9,8 +9,12 @@ import {
   createCliService,
   createHome,
   dataWords,
+  lines,
+  objects,
+  type RunAtService,
   runCli,
   temporaryFolder,
+  usageErrorOf,
   wordsOf,
 } from '../support/index.js'
 import { runSql, storedText, usesPostgres } from '../support/test-database.js'
@@ -18,14 +22,15 @@ import { runSql, storedText, usesPostgres } from '../support/test-database.js'
 /** `rushes admin` on the data folder of a service that runs beside it. */
 async function createAdmin(options = {}) {
   const service = await createCliService(options)
-  const admin = (line: CommandLine) => service.run(['admin', ...wordsOf(line), ...dataWords(service)])
+  const admin = (line: CommandLine, options: RunAtService = {}) =>
+    service.run(['admin', ...wordsOf(line), ...dataWords(service)], options)
   const key = async (line: string) => (await admin(`key create ${line}`)).stdout.trimEnd()
-  const image = async (apiKey: string, flags = '') =>
-    await service.run(`run image "a fox" --no-wait ${flags}`, { env: { RUSHES_API_KEY: apiKey } })
+  const image = (apiKey: string, flags = '') =>
+    service.run(`run image "a fox" --no-wait ${flags}`, { env: { RUSHES_API_KEY: apiKey } })
   return { service, admin, key, image }
 }
 
-it('admin, beside a running service makes an account and a key, and the key works at once', async () => {
+it('admin creates an account and a key beside a running service, and the key works at once', async () => {
   const { admin, image } = await createAdmin()
   const account = await admin('account create acme --balance 2')
   expect(account).toMatchObject({ code: 0, stdout: 'acme\n' })
@@ -43,20 +48,18 @@ it('admin, beside a running service makes an account and a key, and the key work
   expect((await image(key)).code).toBe(0)
 })
 
-it('admin, beside a running service names the data of the line in each command that it suggests', async () => {
+it('admin names the data of the line in each command that it suggests', async () => {
   const data = join(temporaryFolder(), 'my data')
-  const where = ['--data', data]
-  const made = await runCli(['admin', 'account', 'create', 'acme', ...where])
+  const made = await runCli(['admin', 'account', 'create', 'acme', '--data', data])
   expect(made.stderr).toContain(`\`rushes admin key create --account acme --data '${data}'\``)
-  const refused = await runCli(['admin', 'key', 'list', '--account', 'none', ...where])
+  const refused = await runCli(['admin', 'key', 'list', '--account', 'none', '--data', data])
   expect(refused.stderr).toContain(`\`rushes admin account list --data '${data}'\``)
   // The variable is there for the next command too.
-  const env = { RUSHES_DATA: data }
-  const again = await runCli(['admin', 'key', 'list', '--account', 'none'], { env })
+  const again = await runCli('admin key list --account none', { env: { RUSHES_DATA: data } })
   expect(again.stderr).toContain('`rushes admin account list`')
 })
 
-it('admin, beside a running service lets a key be limited, disabled and freed again', async () => {
+it('admin limits and disables a key, bans an account, and takes each of it back', async () => {
   const { admin, key, image } = await createAdmin()
   await admin('account create acme --balance 100')
   const ci = await key('--account acme --name ci --quota 0 --spend-limit 0')
@@ -83,11 +86,11 @@ it('admin, beside a running service lets a key be limited, disabled and freed ag
   expect(await outcome()).toBe('created')
 })
 
-it('admin, beside a running service gives a key a rate and an expiry of its own', async () => {
+it('admin gives a key its own rate and expiry', async () => {
   const { admin, key } = await createAdmin()
   await key('--account default --rate 100/10s --expires 1m')
   const terms = async () => {
-    const { rate, expires_at } = JSON.parse((await admin('key list --json')).stdout.split('\n')[1] ?? '')
+    const [, { rate, expires_at }] = objects((await admin('key list --json')).stdout)
     return [rate, expires_at]
   }
   expect(await terms()).toEqual(['100/10s', expect.stringMatching(/^2026-01-01T00:01/)])
@@ -97,8 +100,8 @@ it('admin, beside a running service gives a key a rate and an expiry of its own'
   expect(await terms()).toEqual(['20/10s', null])
 })
 
-it('admin, beside a running service lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
-  const { service, admin, key, image } = await createAdmin()
+it('admin prints its lists as rows in a pipe, as a table on a terminal, and as JSON', async () => {
+  const { admin, key, image } = await createAdmin()
   await admin('account create acme --balance 5')
   await image(await key('--account acme --spend-limit 10 --quota 9 --allow-ip 127.0.0.1'))
   expect((await admin('account list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
@@ -110,62 +113,48 @@ it('admin, beside a running service lists as rows for a pipe, as a table for a t
   expect((await admin('credits list acme')).stdout).toMatch(
     /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
   )
-  const table = await service.run(['admin', 'account', 'list', ...dataWords(service)], {
-    tty: { stdout: true, stderr: true },
-  })
-  expect(table.stdout.split('\n')[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
-  const listed = async (...words: string[]) =>
-    JSON.parse((await admin([...words, '--json'])).stdout.split('\n')[0] ?? '')
-  expect(await listed('account', 'list')).toMatchObject({ id: 1, name: 'default', balance: 10_000 })
-  expect(await listed('key', 'list', '--account', 'acme')).toMatchObject({
+  const table = await admin('account list', { tty: { stdout: true, stderr: true } })
+  expect(lines(table.stdout)[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
+  const first = async (line: string) => objects((await admin(`${line} --json`)).stdout)[0]
+  expect(await first('account list')).toMatchObject({ id: 1, name: 'default', balance: 10_000 })
+  expect(await first('key list --account acme')).toMatchObject({
     ...{ spend_limit: 10, spent: 1, quota: 9, used: 1, allowed_ips: ['127.0.0.1'] },
   })
-  expect(await listed('credits', 'list', 'acme')).toMatchObject({ kind: 'charge', amount: -1, key: 2 })
+  expect(await first('credits list acme')).toMatchObject({ kind: 'charge', amount: -1, key: 2 })
 })
 
-it('admin, beside a running service lists the runs of all accounts, of one, and of one status', async () => {
+it('admin lists the runs of all accounts, of one, and of one status', async () => {
   const { admin, key, image } = await createAdmin()
   await admin('account create acme --balance 5')
   await image(await key('--account acme'))
   await image(await key('--account default'), '-n 2')
-  const rows = async (...words: string[]) =>
-    (await admin(['run', 'list', ...words])).stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.split('\t'))
+  const rows = async (flags = '') => lines((await admin(`run list ${flags}`)).stdout)
   const all = await rows()
-  expect(all.map(([, account, , kind]) => [account, kind])).toEqual([
-    ['default', 'image'],
-    ['default', 'image'],
-    ['acme', 'image'],
+  expect(all).toEqual([
+    expect.stringMatching(/\tdefault\t.*\timage\t/),
+    expect.stringMatching(/\tdefault\t/),
+    expect.stringMatching(/\tacme\t/),
   ])
-  expect(await rows('--account', 'acme', '--limit', '1')).toEqual([all[2]])
-  expect((await admin('run list --status failed')).stdout).toBe('')
-  const [json] = (await admin('run list --json')).stdout.split('\n')
-  expect(JSON.parse(json ?? '')).toMatchObject({
-    account: 'default',
-    prompt: 'a fox',
-    price: 1,
-    refunded: false,
-  })
-  expect(await admin('run list --account acne')).toMatchObject({ code: 2, stdout: '' })
-  expect((await admin('run list --status gone')).code).toBe(2)
+  expect(await rows('--account acme --limit 1')).toEqual([all[2]])
+  expect(await rows('--status failed')).toEqual([])
+  const [object] = objects((await admin('run list --json')).stdout)
+  expect(object).toMatchObject({ account: 'default', prompt: 'a fox', price: 1, refunded: false })
+  for (const flags of ['--account acne', '--status gone']) usageErrorOf(await admin(`run list ${flags}`))
 })
 
-it('admin, beside a running service shows a key once: neither the data nor anything else said holds it', async () => {
+it('admin shows a key once: neither the data of the service nor another command has it', async () => {
   const { service, admin } = await createAdmin()
   const made = await admin('key create --account default --json --debug')
   const { api_key: key, ...rest } = JSON.parse(made.stdout)
   expect(rest).toMatchObject({ id: 2, account: 'default', name: 'key', spend_limit: null })
   expect(made.stderr).not.toContain(key)
-  for (const words of [['list'], ['list', '--json']])
-    expect((await admin(['key', ...words])).stdout).not.toContain(key)
+  for (const line of ['key list', 'key list --json']) expect((await admin(line)).stdout).not.toContain(key)
   const stored = await storedText(service)
   expect(stored).toContain(hashOfKey(key))
   expect(stored).not.toContain(key)
 })
 
-it('admin, beside a running service adds everything up anew, and fails when it does not fit', async () => {
+it('admin verify adds all entries, and fails when a balance is another', async () => {
   const { service, admin } = await createAdmin()
   expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
   expect(JSON.parse((await admin('verify --json')).stdout)).toEqual({
@@ -184,7 +173,7 @@ it('admin, beside a running service adds everything up anew, and fails when it d
   expect(JSON.parse(json.stderr).error.code).toBe('service_error')
 })
 
-describe('admin, wrongly used', () => {
+describe('a usage error of admin', () => {
   let shared: Awaited<ReturnType<typeof createAdmin>>
   const listAll = async () =>
     (await shared.admin('account list')).stdout + (await shared.admin('key list')).stdout
@@ -215,59 +204,45 @@ describe('admin, wrongly used', () => {
     ['credits list nobody', /Account nobody does not exist/],
     ['run refund nope', /Run nope does not exist[\s\S]*--data and --database/],
     ['verify --local', /cannot be used with --local or --base-url/],
-  ])('%s is exit 2', async (words, says) => {
-    const { code, stdout, stderr } = await shared.admin(words)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(says)
+  ])('says what is wrong, and changes nothing: %s', async (line, message) => {
+    expect(usageErrorOf(await shared.admin(line))).toMatch(message)
     expect(shared.service.complaints).toEqual([])
+    expect(await listAll()).toBe(before)
   })
-
-  it('has changed nothing', async () => expect(await listAll()).toBe(before))
-
-  it('takes credits away down to nothing', async () => {
-    const { service } = await createAdmin()
-    const add = (n: string) =>
-      service.run(['admin', 'credits', 'add', ...dataWords(service), 'default', '--', n])
-    expect(await add('-10001')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('default has 10000 credits, so 10001 cannot be removed'),
-    })
-    expect(await add('-10000')).toMatchObject({ code: 0, stdout: '0\n' })
-  })
-
-  it('wants the number where several keys have one name', async () => {
-    const { admin, key } = await createAdmin()
-    for (let n = 0; n < 2; n++) await key('--account default --name ci')
-    const { code, stderr } = await admin('key disable ci')
-    expect(code).toBe(2)
-    expect(stderr).toContain('More than one key is named ci: 2, 3.')
-  })
-
-  it.skipIf(usesPostgres)(
-    'makes no data folder where it only looks, and a whole one where it makes an account',
-    async () => {
-      const { home, run } = createHome({ env: {} })
-      const data = join(home, 'data')
-      expect(await run(`admin account list --data ${data}`)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('contains no data of a local service'),
-      })
-      expect(existsSync(data)).toBe(false)
-      expect((await run(`admin account create acme --data ${data}`)).code).toBe(0)
-      expect((await run(`admin account list --data ${data}`)).stdout).toMatch(/^1\tacme\t0\t/)
-    },
-  )
 })
 
-describe.skipIf(usesPostgres)('admin backup, beside a running service', () => {
+it('admin takes credits away down to 0', async () => {
+  const { service } = await createAdmin()
+  const add = (n: string) =>
+    service.run(['admin', 'credits', 'add', ...dataWords(service), 'default', '--', n])
+  expect(usageErrorOf(await add('-10001'))).toContain('default has 10000 credits, so 10001 cannot be removed')
+  expect(await add('-10000')).toMatchObject({ code: 0, stdout: '0\n' })
+})
+
+it('admin needs the number of a key where several have its name', async () => {
+  const { admin, key } = await createAdmin()
+  for (let n = 0; n < 2; n++) await key('--account default --name ci')
+  expect(usageErrorOf(await admin('key disable ci'))).toContain('More than one key is named ci: 2, 3.')
+})
+
+it.skipIf(usesPostgres)('admin creates a data folder for an account, and none for a list', async () => {
+  const { home, run } = createHome({ env: {} })
+  const data = join(home, 'data')
+  const listed = await run(`admin account list --data ${data}`)
+  expect(usageErrorOf(listed)).toContain('contains no data of a local service')
+  expect(existsSync(data)).toBe(false)
+  expect((await run(`admin account create acme --data ${data}`)).code).toBe(0)
+  expect((await run(`admin account list --data ${data}`)).stdout).toMatch(/^1\tacme\t0\t/)
+})
+
+describe.skipIf(usesPostgres)('admin backup', () => {
   let shared: Awaited<ReturnType<typeof createAdmin>>
   beforeAll(async () => {
     shared = await createAdmin()
   })
 
-  it('writes a private copy with everything, and prints its name', async () => {
-    const { service, admin, image } = await createAdmin()
-    await image(service.apiKey)
+  it('writes one private file beside a running service, and prints its name', async () => {
+    const { admin } = shared
     const file = join(temporaryFolder(), "it's a backup.db")
     expect(await admin(['backup', file])).toMatchObject({ code: 0, stdout: `${file}\n` })
     expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -279,19 +254,21 @@ describe.skipIf(usesPostgres)('admin backup, beside a running service', () => {
   it.each<[name: string, target: (folder: string) => string, says: RegExp]>([
     ['a file that exists', (folder) => join(folder, 'there.db'), /there\.db already exists\./],
     ['a folder', (folder) => folder, /already exists\./],
-    ['no folder', (folder) => join(folder, 'no', 'b.db'), /Cannot write the backup .*no such file/],
-  ])('refuses %s, and leaves nothing', async (_name, target, says) => {
+    [
+      'a file in a missing folder',
+      (folder) => join(folder, 'no', 'b.db'),
+      /Cannot write the backup .*no such file/,
+    ],
+  ])('refuses the path of %s, and leaves nothing', async (_name, target, message) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'there.db'), 'kept')
-    const { code, stdout, stderr } = await shared.admin(['backup', target(folder)])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(says)
+    expect(usageErrorOf(await shared.admin(['backup', target(folder)]))).toMatch(message)
     expect(readdirSync(folder)).toEqual(['there.db'])
     expect(readFileSync(join(folder, 'there.db'), 'utf8')).toBe('kept')
   })
 })
 
-describe.skipIf(usesPostgres)('admin on a file that is no database of a service', () => {
+describe.skipIf(usesPostgres)('admin', () => {
   const damages: [name: string, damage: (path: string) => void, says: RegExp][] = [
     ['text', (path) => writeFileSync(path, 'no database '.repeat(100)), /is damaged, or not a database/],
     ['an empty file', (path) => writeFileSync(path, ''), /is empty: the accounts and runs/],
@@ -301,22 +278,24 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
       /is the database of another program/,
     ],
   ]
-  it.each(damages)('%s is exit 2, says what to do, and stays as it is', async (_name, damage, says) => {
-    const data = temporaryFolder()
-    const path = join(data, 'service.db')
-    damage(path)
-    const before = readFileSync(path)
-    for (const words of [['verify'], ['account', 'list'], ['backup', join(data, 'b.db')]]) {
-      const { code, stdout, stderr } = await runCli(['admin', ...words, '--data', data])
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(says)
-      expect(stderr).toMatch(/docs\/operations\.md/)
-    }
-    expect(readFileSync(path).equals(before)).toBe(true)
-    expect(existsSync(join(data, 'b.db'))).toBe(false)
-  })
+  it.each(damages)(
+    'refuses %s in the place of its database, says what to do, and leaves it',
+    async (_name, damage, message) => {
+      const data = temporaryFolder()
+      const path = join(data, 'service.db')
+      damage(path)
+      const before = readFileSync(path)
+      for (const line of ['verify', 'account list', `backup ${join(data, 'b.db')}`]) {
+        const error = usageErrorOf(await runCli(`admin ${line} --data ${data}`))
+        expect(error).toMatch(message)
+        expect(error).toContain('docs/operations.md')
+      }
+      expect(readFileSync(path).equals(before)).toBe(true)
+      expect(existsSync(join(data, 'b.db'))).toBe(false)
+    },
+  )
 
-  it('a page that a command meets is exit 2', async () => {
+  it('refuses a database with a damaged page that its command reads', async () => {
     const data = temporaryFolder()
     await runCli(`admin account create acme --balance 5 --data ${data}`)
     const path = join(data, 'service.db')
@@ -328,8 +307,6 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
     const end = Number(found?.rootpage) * pageBytes
     bytes.fill(0x5a, end - pageBytes, end)
     writeFileSync(path, bytes)
-    const { code, stdout, stderr } = await runCli(`admin account list --data ${data}`)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/service\.db is damaged/)
+    expect(usageErrorOf(await runCli(`admin account list --data ${data}`))).toMatch(/service\.db is damaged/)
   })
 })

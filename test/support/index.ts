@@ -34,6 +34,7 @@ export {
   LOOPBACK_URL,
   lines,
   objects,
+  type RunAtService,
   type RunOptions,
   runCli,
   SET,

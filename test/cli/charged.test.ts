@@ -2,17 +2,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { createNetwork } from '../../src/host/undici.js'
 import { openModelSet } from '../../src/service/models/model-set.js'
 import {
   ask,
-  type CommandLine,
   createInstantEngine,
-  createManualClock,
+  createLocalHome,
   createTestService,
   ended,
-  runCli,
-  temporaryFolder,
+  lines,
+  objects,
   whenOver,
 } from '../support/index.js'
 import { SECRET } from '../support/model-servers/fal.js'
@@ -22,12 +20,9 @@ const env = { OPENROUTER_API_KEY: SECRET }
 
 /** A home with a film, whose estimate is 1.00 USD, and a picture without a price, behind a simulated OpenRouter. */
 async function createPlace(options: OpenRouterOptions = {}, price?: object) {
-  const home = temporaryFolder()
-  const clock = createManualClock()
   const server = await createOpenRouterServer(options)
-  const network = createNetwork({ env: {}, clock })
-  whenOver(() => network.close())
-  const models = join(home, 'models')
+  const { run, clock, fetch, file } = createLocalHome(env)
+  const models = file('models')
   mkdirSync(models)
   const modelOf = (name: string, kind: string, more: object = {}) => {
     const engine = { type: 'openrouter', url: server.url, model: name }
@@ -36,46 +31,44 @@ async function createPlace(options: OpenRouterOptions = {}, price?: object) {
   }
   modelOf('acme/film', 'video', { cost: { run: 1, currency: 'USD' } })
   modelOf('acme/still', 'image', price && { price })
-  const engine = createInstantEngine()
-  const run = (line: CommandLine) => runCli(line, { ...{ home, clock, env, engine }, fetch: network.fetch })
   expect(await run(`config set local.models ${models}`)).toMatchObject({ code: 0 })
   const make = (kind: string, model: string) =>
-    clock.runUntil(run(['run', kind, '--local', '--model', model, 'a fox', '-o', join(home, `${kind}.bin`)]))
-  return { run, make, clock, models, network }
+    clock.runUntil(run(`run ${kind} --local --model ${model} "a fox" -o ${file(`${kind}.bin`)}`))
+  return { run, make, clock, models, fetch }
 }
 
-it('stands in `show`, and in `spend` in place of the estimate, for films and pictures', async () => {
+it('show prints what a provider charged for a film or a picture, and spend counts it in place of the estimate', async () => {
   const { run, make } = await createPlace()
   expect(await make('video', 'acme/film')).toMatchObject({ code: 0 })
   const film = await run('show --last --local')
   expect(film.stdout).toMatch(/^estimate\t1 USD$/m)
   expect(film.stdout).toMatch(/^cost\t1\.6 USD$/m)
   expect(await make('image', 'acme/still')).toMatchObject({ code: 0 })
-  const [picture] = (await run('list --json')).stdout.split('\n').map((line) => line && JSON.parse(line))
+  const [picture] = objects((await run('list --json')).stdout)
   expect(picture).toMatchObject({ estimate: null, cost: { amount: 0.04, currency: 'USD' } })
-  expect((await run('spend')).stdout.split('\n').filter(Boolean)).toEqual([
+  expect(lines((await run('spend')).stdout)).toEqual([
     'model\tacme/film\t1\t0\tUSD\t1.6\t0\t0\t0',
     'model\tacme/still\t1\t0\tUSD\t0.04\t0\t0\t0',
     'total\t\t2\t0\tUSD\t1.64\t0\t0\t0',
   ])
 })
 
-it('counts for a film that failed too', async () => {
+it('spend counts what a provider charged for a film that failed', async () => {
   const { run, make } = await createPlace({ states: ['pending', 'failed'], error: 'content policy' })
   expect(await make('video', 'acme/film')).toMatchObject({ code: 10 })
   expect((await run('spend')).stdout).toContain('total\t\t1\t0\tUSD\t0\t1.6\t0\t0')
 })
 
 it.each([
-  ['tells it', undefined, { amount: 0.04, currency: 'USD' }],
-  ['of a run that has a price does not tell it', { run: 7 }, undefined],
-])('the run object %s', async (_, price, cost) => {
-  const { models, clock, network } = await createPlace({}, price)
+  ['has what its provider charged', undefined, { amount: 0.04, currency: 'USD' }],
+  ['with a price does not have what its provider charged', { run: 7 }, undefined],
+])('the object of a run %s', async (_, price, cost) => {
+  const { models, clock, fetch } = await createPlace({}, price)
   const set = await openModelSet({ path: join(models, 'image.yaml'), env })
   const engine = set.createEngine({
     env,
     clock,
-    fetch: network.fetch,
+    fetch,
     urls: [],
     preview: createInstantEngine,
   })

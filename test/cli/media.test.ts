@@ -1,19 +1,8 @@
 /** Media parameters: pictures, films and sound in any field of a model, on the whole way from a flag to the provider. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { createNetwork } from '../../src/host/undici.js'
-import {
-  type CommandLine,
-  createInstantEngine,
-  createManualClock,
-  ONE_PIXEL_PNG,
-  runCli,
-  temporaryFolder,
-  whenOver,
-  wordsOf,
-} from '../support/index.js'
+import { type CommandLine, createLocalHome, ONE_PIXEL_PNG, usageErrorOf, wordsOf } from '../support/index.js'
 import { createFalServer, SECRET } from '../support/model-servers/fal.js'
 
 const pictureOf = (text: string): Buffer => Buffer.concat([ONE_PIXEL_PNG, Buffer.from(text)])
@@ -44,41 +33,29 @@ const DOCUMENT = {
 
 /** A home with the model, behind a simulated fal, and the files `a.png`, `b.png`, `mask.png`, `song.mp3`, `notes.txt`. */
 async function createPlace() {
-  const home = temporaryFolder()
-  const clock = createManualClock()
   const server = await createFalServer()
-  const network = createNetwork({ env: {}, clock })
-  whenOver(() => network.close())
-  const models = join(home, 'models')
-  mkdirSync(models)
+  const { run, file } = createLocalHome({ FAL_KEY: SECRET })
   const engine = { type: 'fal', url: server.url, model: 'acme/film', references: 'image_url' }
-  writeFileSync(join(models, 'film.yaml'), JSON.stringify({ ...DOCUMENT, engine }))
-  const file = (name: string) => join(home, name)
+  writeFileSync(file('film.yaml'), JSON.stringify({ ...DOCUMENT, engine }))
   for (const name of ['a', 'b', 'mask']) writeFileSync(file(`${name}.png`), pictureOf(name))
   writeFileSync(file('song.mp3'), SOUND)
   writeFileSync(file('notes.txt'), 'no picture')
-  const options = {
-    home,
-    clock,
-    fetch: network.fetch,
-    engine: createInstantEngine(),
-    env: { FAL_KEY: SECRET },
-  }
-  const run = (line: CommandLine) => runCli(line, options)
-  expect(await run(`config set local.models ${models}`)).toMatchObject({ code: 0 })
-  const film = (flags: CommandLine) =>
-    run(['run', 'image', '--local', '--model', 'acme/film', 'it moves', ...wordsOf(flags)])
-  return { run, film, file, options, server, sent: () => server.jobs.map(({ input }) => input) }
+  expect(await run(`config set local.models ${file('film.yaml')}`)).toMatchObject({ code: 0 })
+  const film = (flags: CommandLine, stdin?: Buffer | string) =>
+    run(
+      ['run', 'image', '--local', '--model', 'acme/film', 'it moves', '-i', file('a.png'), ...wordsOf(flags)],
+      stdin === undefined ? {} : { stdin },
+    )
+  return { run, film, file, server, sent: () => server.jobs.map(({ input }) => input) }
 }
 
-it('sends each picture and sound as its content, by the name that the provider has for it', async () => {
+it('a run sends each picture and sound as its content, by the name that the provider has for it', async () => {
   const { film, run, file, sent } = await createPlace()
-  const made = await film([
-    ...['-i', file('a.png'), '--end-image-url', file('b.png'), '--mask-url', file('mask.png')],
-    ...['--style-urls', PUBLIC, '--style-urls', file('b.png'), '--sound', file('song.mp3')],
-    ...['--page-url', 'b.png', '-o', file('out.png')],
-  ])
-  expect(made).toMatchObject({ code: 0, stdout: `${file('out.png')}\n` })
+  const [b, mask, song, out] = ['b.png', 'mask.png', 'song.mp3', 'out.png'].map(file)
+  const made = await film(
+    `--end-image-url ${b} --mask-url ${mask} --style-urls ${PUBLIC} --style-urls ${b} --sound ${song} --page-url b.png -o ${out}`,
+  )
+  expect(made).toMatchObject({ code: 0, stdout: `${out}\n` })
   expect(sent()).toEqual([
     {
       prompt: 'it moves',
@@ -112,52 +89,49 @@ it.each([
     'input.elements (entry 1) has the field "image_url", which takes an http(s) or data: URL, not "b.png".',
   ],
   [['--end-image-url', 'a.png', '--end-image-url', 'b.png'], '--end-image-url takes only one value'],
-])('names the parameter and what was given, and pays for nothing: %j', async (flags, message) => {
-  const { film, file, server } = await createPlace()
-  const words = flags.map((word) => (/^\w+\.(png|mp3|txt)$/.test(word) ? file(word) : word))
-  const input = words.map((word) => word.replace('"notes.txt"', JSON.stringify(file('notes.txt'))))
-  const { code, stderr } = await film(['-i', file('a.png'), ...input])
-  const shown = stderr.replaceAll(file('').replace(/\/?$/, '/'), '')
-  expect({ code, stderr: shown }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
-  expect(server.requests).toEqual([])
-})
+])(
+  'a value that is no picture or sound is a usage error with its parameter, and nothing is sent: %j',
+  async (flags, message) => {
+    const { film, file, server } = await createPlace()
+    const words = flags.map((word) => (/^\w+\.(png|mp3|txt)$/.test(word) ? file(word) : word))
+    const input = words.map((word) => word.replace('"notes.txt"', JSON.stringify(file('notes.txt'))))
+    const shown = usageErrorOf(await film(input)).replaceAll(file('').replace(/\/?$/, '/'), '')
+    expect(shown).toContain(message)
+    expect(server.requests).toEqual([])
+  },
+)
 
-it('takes a data: URL of more than 256 KiB in --input, and standard input for any of them', async () => {
-  const { film, file, sent, run, options } = await createPlace()
+it('a media parameter takes a data: URL of more than 256 KiB in --input, and standard input', async () => {
+  const { film, file, sent, run } = await createPlace()
   const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)])
   writeFileSync(file('input.json'), JSON.stringify({ mask_url: dataUrl(large) }))
-  const made = await film(['-i', file('a.png'), '--input', `@${file('input.json')}`, '-o', file('out.png')])
-  expect(made).toMatchObject({ code: 0 })
+  const out = `-o ${file('out.png')} --overwrite`
+  expect(await film(`--input @${file('input.json')} ${out}`)).toMatchObject({ code: 0 })
   // Uploaded, since it is too large for the request.
   expect(sent()[0]?.mask_url).toBe('https://v3.fal.media/uploads/1-mask_url-1.png')
   expect((await run('show --last --local')).stdout).not.toContain('base64')
-  const line = ['run', 'image', '--local', '--model', 'acme/film', 'x', '-i', file('a.png')]
-  const piped = (stdin: Buffer | string, ...flags: string[]) =>
-    runCli([...line, ...flags, '-o', file('out.png'), '--overwrite'], { ...options, stdin })
-  expect(await piped(pictureOf('piped'), '--mask-url', '-')).toMatchObject({ code: 0 })
+  expect(await film(`--mask-url - ${out}`, pictureOf('piped'))).toMatchObject({ code: 0 })
   expect(sent()[1]?.mask_url).toBe(dataUrl(pictureOf('piped')))
-  expect(await piped(`${PUBLIC}\n${file('b.png')}\n`, '--style-urls', '-')).toMatchObject({ code: 0 })
+  expect(await film(`--style-urls - ${out}`, `${PUBLIC}\n${file('b.png')}\n`)).toMatchObject({ code: 0 })
   expect(sent()[2]?.style_urls).toEqual([PUBLIC, dataUrl(pictureOf('b'))])
-  const both = await piped(`${PUBLIC}\n${PUBLIC}\n`, '--mask-url', '-')
-  expect(both.stderr).toContain('mask_url takes one source, and standard input has 2.')
-  const twice = await piped('x', '--mask-url', '-', '--sound', '-')
-  expect(twice.stderr).toContain('--mask-url and --sound cannot both read standard input')
+  expect(usageErrorOf(await film('--mask-url -', `${PUBLIC}\n${PUBLIC}\n`))).toContain(
+    'mask_url takes one source, and standard input has 2.',
+  )
+  expect(usageErrorOf(await film('--mask-url - --sound -', 'x'))).toContain(
+    '--mask-url and --sound cannot both read standard input',
+  )
   expect(sent()).toHaveLength(3)
 })
 
-it('takes an output of an earlier run in any of them', async () => {
+it('a media parameter takes an output of an earlier run', async () => {
   const { film, file, sent, run } = await createPlace()
-  await film(['-i', file('a.png'), '-o', file('one.png')])
+  await film(`-o ${file('one.png')}`)
   const { id } = JSON.parse((await run('show --last --local --json')).stdout)
-  expect(
-    await film(['-i', file('a.png'), '--end-image-url', `run:${id}`, '-o', file('two.png')]),
-  ).toMatchObject({
-    code: 0,
-  })
+  expect((await film(`--end-image-url run:${id} -o ${file('two.png')}`)).code).toBe(0)
   expect(sent()[1]?.end_image_url).toBe(dataUrl(readFileSync(file('one.png'))))
 })
 
-it('makes rows wait for the rows that they use in any parameter, and notices a changed file in it', async () => {
+it('rows of a batch wait for the rows that they use in any media parameter, and are created again when a file in it changes', async () => {
   const { run, file, sent } = await createPlace()
   writeFileSync(
     file('shots.yaml'),
@@ -168,9 +142,8 @@ runs:
   - { name: end, prompt: the end, image_urls: [b.png], output: end.png }
 `,
   )
-  const batch = () => run(['batch', file('shots.yaml'), '--local', '--json'])
-  const first = await batch()
-  expect(first).toMatchObject({ code: 0 })
+  const batch = (flag = '') => run(`batch ${file('shots.yaml')} --local ${flag}`)
+  expect(await batch()).toMatchObject({ code: 0 })
   expect(sent().map(({ prompt }) => prompt)).toEqual(['the start', 'the end', 'it moves'])
   expect(sent()[2]).toMatchObject({
     image_url: dataUrl(readFileSync(file('start.png'))),
@@ -180,9 +153,7 @@ runs:
   expect(await batch()).toMatchObject({ code: 0 })
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
-  expect((await run(['batch', file('shots.yaml'), '--local', '--dry-run'])).stdout).toMatch(
-    /film\.png\tinput changed/,
-  )
+  expect((await batch('--dry-run')).stdout).toMatch(/film\.png\tinput changed/)
   expect(await batch()).toMatchObject({ code: 0 })
   expect(sent()).toHaveLength(4)
   expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))

@@ -2,23 +2,31 @@ import { expect, it } from 'vitest'
 import { stopReasons } from '../../src/cli/batch/run-batch.js'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { RushesError } from '../../src/errors.js'
-import { createInterrupts } from '../../src/host/interrupts.js'
+import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
 import type { ManualClock } from '../support/clock.js'
-import { createManualClock, runCli, SET, scripted, temporaryFolder, withoutList } from '../support/index.js'
+import {
+  createHome,
+  createManualClock,
+  responseOf,
+  runCli,
+  type Scripted,
+  withoutList,
+} from '../support/index.js'
 
 // Contract, section 4: the first that applies.
 const ORDER = [13, 5, 4, 3, 7, 8, 9, 6, 10, 11, 12]
 const errors = (...codes: readonly number[]) => codes.map((exitCode) => ({ exitCode }))
 
 it.each(ORDER.slice(1).map((code, at) => [ORDER[at] ?? 0, code]))(
-  'of the exit codes of several errors, %i goes before %i',
+  'a command with several errors ends with exit %i rather than %i',
   (first, second) => {
     expect(exitCodeOf(errors(second, first))).toBe(first)
     expect(exitCodeOf(errors(first, second))).toBe(first)
   },
 )
 
-it('the exit code of several errors puts a signal first, then a create that may have been paid for, then a bug', () => {
+it('a command with several errors ends with the exit code of a signal first, then of a create that may have been paid for, then of a bug', () => {
   expect(exitCodeOf(errors(...ORDER, 1))).toBe(13)
   expect(exitCodeOf(errors(...ORDER.slice(1), 1))).toBe(1)
   expect(exitCodeOf(errors(13, 130))).toBe(130)
@@ -43,63 +51,67 @@ it.each([
 })
 
 it('status prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
-  const failed = { status: 200, body: { status: 'Failed', error: { message: 'no' } } }
-  expect(await runCli('status a', { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
-    code: 0,
-    stdout: 'a\tFailed\t\n',
+  const { run } = createHome({
+    answers: [{ status: 200, body: { status: 'Failed', error: { message: 'no' } } }],
   })
-  expect(await runCli('status a --exit-status', { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
-    code: 10,
-  })
-  expect(await runCli('wait a', { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
-    code: 10,
-    stdout: '',
-  })
+  expect(await run('status a')).toMatchObject({ code: 0, stdout: 'a\tFailed\t\n' })
+  expect((await run('status a --exit-status')).code).toBe(10)
+  expect(await run('wait a')).toMatchObject({ code: 10, stdout: '' })
 })
 
-it('status and wait take ids from standard input, and nothing there for a failed left side', async () => {
-  const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
-  expect(await runCli('status -', { env: SET, fetch, stdin: 'a\nb\n' })).toMatchObject({
-    code: 0,
-    stdout: 'a\tgoing\t\nb\tgoing\t\n',
-  })
-  expect((await runCli('status -', { env: SET, fetch, stdin: '\n' })).code).toBe(2)
-  expect(requests).toHaveLength(2)
+it('status takes an empty standard input for a command on the left that failed', async () => {
+  const { run, requests } = createHome({ answers: [] })
+  expect((await run('status -', { stdin: '\n' })).code).toBe(2)
+  expect(requests).toEqual([])
 })
+
+/** Runs the command, and counts its requests. `answer` knows how to interrupt it. */
+async function interrupted(
+  line: string,
+  answer: (
+    request: HttpRequest,
+    interrupt: InterruptSource['interrupt'],
+    clock: ManualClock,
+  ) => Promise<Scripted | undefined>,
+) {
+  const clock = createManualClock()
+  const interrupts = createInterrupts()
+  const requests: HttpRequest[] = []
+  const fetch: Fetch = async (request) => {
+    requests.push(request)
+    const interrupt: InterruptSource['interrupt'] = (name) => interrupts.interrupt(name)
+    return responseOf((await answer(request, interrupt, clock)) ?? { status: 200, body: { status: 'going' } })
+  }
+  const { run, rows } = createHome({ clock, interrupts, fetch: withoutList(fetch) })
+  const ran = await run(line)
+  return { ...ran, rows: rows(), requests, endedAtMs: clock.monotonic() }
+}
+const accepted = (id: string): Scripted => ({ status: 201, body: { id } })
 
 it.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 129],
-] as const)('a signal %s during a wait ends with %d and says how to resume', async (name, exit) => {
-  const interrupts = createInterrupts()
-  const fetch = scripted({ status: 201, body: { id: 'run_7' } }, { status: 200, body: { status: 'going' } })
-  const { code, stderr } = await runCli('run image fox', {
-    env: SET,
-    interrupts,
-    fetch: withoutList(async (request) => {
-      if (fetch.requests.length === 3) interrupts.interrupt(name)
-      return fetch.fetch(request)
-    }),
-  })
-  expect(code).toBe(exit)
-  expect(stderr).toContain(
-    'error: Interrupted. run_7 is still running.\n  Resume with `rushes wait run_7`. Stop it with `rushes cancel run_7`.\n',
-  )
-})
+] as const)(
+  '%s during a wait ends a command with exit %d, and the message says how to resume',
+  async (name, exit) => {
+    let requests = 0
+    const { code, stderr } = await interrupted('run image fox', async ({ method }, interrupt) => {
+      if (++requests === 4) interrupt(name)
+      return method === 'POST' ? accepted('run_7') : undefined
+    })
+    expect(code).toBe(exit)
+    expect(stderr).toContain(
+      'error: Interrupted. run_7 is still running.\n  Resume with `rushes wait run_7`. Stop it with `rushes cancel run_7`.\n',
+    )
+  },
+)
 
-it('a signal waits for the answer to a create, so that the id is known', async () => {
-  const clock = createManualClock()
-  const interrupts = createInterrupts()
-  const { code, stderr } = await runCli('run image fox', {
-    env: SET,
-    clock,
-    interrupts,
-    fetch: withoutList(async (request) => {
-      interrupts.interrupt('SIGINT')
-      await clock.sleep(5_000, request.signal)
-      return scripted({ status: 201, body: { id: 'run_7' } }).fetch(request)
-    }),
+it('a command waits after a signal for the response to its create, so that the id is known', async () => {
+  const { code, stderr } = await interrupted('run image fox', async ({ signal }, interrupt, clock) => {
+    interrupt('SIGINT')
+    await clock.sleep(5_000, signal)
+    return accepted('run_7')
   })
   expect(code).toBe(130)
   expect(stderr).toContain('Waiting up to 10 s for the response')
@@ -109,21 +121,15 @@ it('a signal waits for the answer to a create, so that the id is known', async (
 it.each([
   ['ten seconds', 1, 10_000],
   ['a second signal', 2, 0],
-])('after a signal, %s end the wait for the answer to a create', async (_, signals, atMs) => {
-  const clock = createManualClock()
-  const interrupts = createInterrupts()
-  const { code, stderr } = await runCli('run image fox', {
-    env: SET,
-    clock,
-    interrupts,
-    fetch: withoutList(async (request) => {
-      for (let sent = 0; sent < signals; sent++) interrupts.interrupt('SIGINT')
-      for (;;) await clock.sleep(1_000, request.signal)
-    }),
+])('%s end the wait for the response to a create, which is unconfirmed', async (_, signals, atMs) => {
+  const ran = await interrupted('run image fox', async ({ signal }, interrupt, clock) => {
+    for (let sent = 0; sent < signals; sent++) interrupt('SIGINT')
+    for (;;) await clock.sleep(1_000, signal)
   })
-  expect(code).toBe(130)
-  expect(clock.monotonic()).toBe(atMs)
-  expect(stderr).toContain('a run may exist and cost money')
+  expect([ran.code, ran.endedAtMs]).toEqual([130, atMs])
+  expect(ran.stderr).toContain('a run may exist and cost money')
+  expect(ran.rows).toMatchObject([{ phase: 'unconfirmed', error: { code: 'interrupted' } }])
+  expect(ran.stderr).toContain(`rushes forget '${ran.rows[0]?.key}'`)
 })
 
 it.each<[string, boolean, (clock: ManualClock, interrupt: () => void, signal?: AbortSignal) => unknown]>([
@@ -140,77 +146,50 @@ it.each<[string, boolean, (clock: ManualClock, interrupt: () => void, signal?: A
       return clock.sleep(2_000, signal)
     },
   ],
-])('a signal ends the command at once %s, since no run exists', async (_, waits, when) => {
-  const clock = createManualClock()
-  const interrupts = createInterrupts()
-  const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
-  const { code, stderr } = await runCli('run image fox', {
-    env: SET,
-    clock,
-    interrupts,
-    fetch: withoutList(async (request) => {
-      await when(clock, () => interrupts.interrupt('SIGINT'), request.signal)
-      return fetch(request)
-    }),
+])('a signal %s ends a command at once, because no run exists', async (_, waits, when) => {
+  const ran = await interrupted('run image fox', async ({ signal }, interrupt, clock) => {
+    await when(clock, () => interrupt('SIGINT'), signal)
+    return { status: 429, headers: { 'retry-after': '30' } }
   })
-  expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
-  expect(stderr).toContain('Interrupted. No run was created.')
-  expect(stderr).not.toContain('may exist')
-  expect(stderr.includes('Waiting up to')).toBe(waits)
+  expect([ran.code, ran.endedAtMs, ran.requests.length]).toEqual([130, 2_000, 1])
+  expect(ran.stderr).toContain('Interrupted. No run was created.')
+  expect(ran.stderr).not.toContain('may exist')
+  expect(ran.stderr.includes('Waiting up to')).toBe(waits)
 })
 
-it('a signal stops further creates, and those that were answered are told of', async () => {
-  const interrupts = createInterrupts()
-  const requests: string[] = []
-  const { code, stderr } = await runCli('run image fox -n 9', {
-    env: SET,
-    interrupts,
-    fetch: withoutList(async (request) => {
-      requests.push(request.method)
-      if (requests.length === 3) interrupts.interrupt('SIGINT')
-      return scripted({ status: 201, body: { id: `run_${requests.length}` } }).fetch(request)
-    }),
+it('a signal stops further creates, and the message names the runs that exist', async () => {
+  let count = 0
+  const { code, stderr, requests } = await interrupted('run image fox -n 9', async (_, interrupt) => {
+    if (++count === 3) interrupt('SIGINT')
+    return accepted(`run_${count}`)
   })
   expect(code).toBe(130)
-  const created = requests.filter((method) => method === 'POST').length
+  const created = requests.filter(({ method }) => method === 'POST').length
   expect(created).toBeLessThanOrEqual(5)
-  const ids = Array.from({ length: created }, (_, at) => `run_${at + 1}`)
+  const ids = Array.from({ length: created }, (_, at) => `run_${at + 1}`).join(' ')
   expect(stderr).toContain(`Interrupted. ${created} runs are still running.`)
   expect(stderr).toContain(`${created} of 9 runs were created and are paid for.\n`)
   expect(stderr).toContain(
-    `Resume with \`rushes wait ${ids.join(' ')}\`. Stop them with \`rushes cancel ${ids.join(' ')}\`. To create the other ${9 - created}, run the same command with \`-n ${9 - created}\`.\n`,
+    `Resume with \`rushes wait ${ids}\`. Stop them with \`rushes cancel ${ids}\`. To create the other ${9 - created}, run the same command with \`-n ${9 - created}\`.\n`,
   )
 })
 
-it('a signal ends silently with exit 141 when the reader of standard output went away', async () => {
+it('a command whose reader of standard output is gone ends silently with exit 141, and sends nothing', async () => {
   const interrupts = createInterrupts()
   interrupts.interrupt('stdout closed')
-  const { fetch, requests } = scripted({ status: 500 })
-  expect(await runCli('run image fox', { env: SET, interrupts, fetch })).toMatchObject({
-    code: 141,
-    stderr: '',
-  })
-  expect(requests).toHaveLength(0)
+  const { run, requests } = createHome({ answers: [], interrupts })
+  expect(await run('run image fox')).toMatchObject({ code: 141, stderr: '' })
+  expect(requests).toEqual([])
 })
 
-it('a signal still waits for the answer to a create, which the journal keeps', async () => {
-  const clock = createManualClock()
-  const interrupts = createInterrupts()
-  const home = temporaryFolder()
-  const env = { ...SET, HOME: home, RUSHES_STATE_DIR: home }
-  const ended = await runCli('run image fox', {
-    env,
-    clock,
-    interrupts,
-    fetch: withoutList(async (request) => {
-      interrupts.interrupt('stdout closed')
-      interrupts.interrupt('stdout closed')
-      await clock.sleep(5_000, request.signal)
-      return scripted({ status: 201, body: { id: 'run_7' } }).fetch(request)
-    }),
+it('a command whose reader goes away waits for the response to its create, and the journal has its id', async () => {
+  const ran = await interrupted('run image fox', async ({ signal }, interrupt, clock) => {
+    interrupt('stdout closed')
+    interrupt('stdout closed')
+    await clock.sleep(5_000, signal)
+    return accepted('run_7')
   })
-  expect(ended).toMatchObject({ code: 141, stderr: '' })
-  expect((await runCli('list', { env })).stdout).toMatch(/^run_7\t/)
+  expect(ran).toMatchObject({ code: 141, stderr: '', rows: [{ id: 'run_7' }] })
 })
 
 const onTerminal = (env: Readonly<Record<string, string>> = {}) =>
@@ -224,7 +203,7 @@ it('messages on a terminal break at spaces, but not inside a command that can be
   expect(stderr).toMatch(/`rushes config set baseUrl <url>`/)
 })
 
-it('messages on a terminal name `npx rushes` when it runs so', async () => {
+it('messages name `npx rushes` when it is run by npx', async () => {
   const { stderr } = await onTerminal({ npm_command: 'exec', npm_lifecycle_event: 'npx' })
   expect(stderr).toContain('`npx rushes config set baseUrl <url>`')
   expect((await onTerminal({ npm_command: 'run-script' })).stderr).not.toContain('npx')

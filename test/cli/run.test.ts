@@ -6,88 +6,84 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import {
   createCliService,
   createCommandedEngine,
+  createFamilyEngine,
   createHome,
   LOOPBACK_URL,
   ONE_PIXEL_PNG,
+  objects,
   type RunOptions,
   runCli,
   SET,
   scripted,
   temporaryFolder,
+  usageErrorOf,
 } from '../support/index.js'
 import { ROOT } from '../support/project.js'
 import { SCHEMAS } from '../support/schemas.js'
 
 const FILE = join(ROOT, 'package.json')
 
-it('run against the service prints one URL a line and says on standard error how it went', async () => {
+it('run prints one URL a line, and the statuses of its runs on standard error', async () => {
   const service = await createCliService()
   const { code, stdout, stderr, opened } = await service.run('run image a red fox')
   expect({ code, opened }).toEqual({ code: 0, opened: [] })
   expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1\/outputs\/\S+\n$/)
   expect(stderr).toMatch(/^(run_\w+: \w+ \(\d+ s\)\n)+$/)
-  expect(JSON.parse(Buffer.from(service.requests[0]?.body ?? []).toString())).toEqual({
-    model: 'rushes/preview-image',
-    input: { prompt: 'a red fox' },
-  })
+  expect(service.creates()).toEqual([{ model: 'rushes/preview-image', input: { prompt: 'a red fox' } }])
 })
 
-it('run against the service prints every key of a run as JSON, nothing on standard error, and sends the API key to the API alone', async () => {
+it('run --json prints every key of a run, nothing on standard error, and sends the API key to the API alone', async () => {
   const service = await createCliService()
   const folder = temporaryFolder()
-  const words = ['run', 'image', 'a fox', '--json', '-o', `${folder}/{kind}-{index}.{ext}`]
-  const { code, stdout, stderr } = await service.run(words)
+  const { code, stdout, stderr } = await service.run(
+    `run image "a fox" --json -o ${folder}/{kind}-{index}.{ext}`,
+  )
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const run = JSON.parse(stdout)
   expect(Object.keys(run)).toEqual(SCHEMAS.get('run')?.required)
   expect(run).toMatchObject({
     ...{ kind: 'image', model: 'rushes/preview-image', status: 'succeeded', error: null },
+    files: [
+      {
+        ...{ path: `${folder}/image-1.png`, bytes: ONE_PIXEL_PNG.byteLength, content_type: 'image/png' },
+        ...{ sha256: expect.stringMatching(/^[0-9a-f]{64}$/), url: run.output.urls[0] },
+      },
+    ],
   })
-  expect(run.files).toEqual([
-    {
-      path: `${folder}/image-1.png`,
-      bytes: ONE_PIXEL_PNG.byteLength,
-      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
-      url: run.output.urls[0],
-      content_type: 'image/png',
-    },
-  ])
   expect(readFileSync(`${folder}/image-1.png`).equals(ONE_PIXEL_PNG)).toBe(true)
   const downloads = service.requests.filter(({ url }) => url.pathname.startsWith('/outputs/'))
   expect(downloads).toHaveLength(1)
   expect(JSON.stringify(downloads.map(({ headers }) => headers))).not.toContain(service.apiKey)
 })
 
-it('run against the service prints ids at once with --no-wait, and wait picks them up from standard input', async () => {
+it('run --no-wait prints ids at once, and wait takes them from standard input', async () => {
   const service = await createCliService()
-  const created = await service.run('run image fox -n 3 --no-wait')
-  expect(created.stdout).toMatch(/^(run_\w+\n){3}$/)
-  const waited = await service.run('wait - --json', { stdin: created.stdout })
+  const ids = await service.create('-n 3')
+  expect(ids).toEqual(Array(3).fill(expect.stringMatching(/^run_\w+$/)))
+  const waited = await service.run('wait - --json', { stdin: ids.join('\n') })
   expect(waited.code).toBe(0)
-  const ids = [...waited.stdout.matchAll(/^\{"id":"(\w+)"/gm)].map(([, id]) => id)
-  expect(ids).toEqual(created.stdout.trim().split('\n'))
+  expect(objects(waited.stdout).map(({ id }) => id)).toEqual(ids)
 })
 
-it('run against the service writes the bytes of one output to standard output', async () => {
+it('run -o - writes the bytes of its output to standard output', async () => {
   const service = await createCliService()
   const { code, bytes } = await service.run('run image fox -o -')
   expect(code).toBe(0)
   expect(bytes.equals(ONE_PIXEL_PNG)).toBe(true)
 })
 
-it('run against the service refuses a file in the way before anything is sent, and replaces it with --overwrite', async () => {
+it('run refuses a file in the place of its output before anything is sent, and replaces it with --overwrite', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), 'fox.png')
   writeFileSync(path, 'mine')
-  const refused = await service.run(`run image fox -o ${path}`)
-  expect(refused.code).toBe(2)
-  expect(service.requests).toHaveLength(0)
+  usageErrorOf(await service.run(`run image fox -o ${path}`))
+  expect(service.requests).toEqual([])
   expect(readFileSync(path, 'utf8')).toBe('mine')
   expect((await service.run(`run image fox -o ${path} --overwrite`)).code).toBe(0)
   expect(readFileSync(path).equals(ONE_PIXEL_PNG)).toBe(true)
 })
 
-it('run against the service says which statuses a run went through, once each, and a sign of life each minute', async () => {
+it('run prints each status of its run once, and a line each minute while it waits', async () => {
   const service = await createCliService({ engine: createCommandedEngine() })
   const { code, stderr } = await service.run('run image fox --timeout 150s')
   expect(code).toBe(11)
@@ -98,32 +94,26 @@ it('run against the service says which statuses a run went through, once each, a
   )
 })
 
-it('run against the service exits 10 with the reason of a run that failed, and prints its object all the same', async () => {
-  const failing = { render: async () => Promise.reject(new Error('out of paint')) }
-  const service = await createCliService({ engine: failing })
-  const { code, stdout, stderr } = await service.run('run image fox --json')
+it('run of a run that fails ends with exit 10 and the reason, and prints its object', async () => {
+  const service = await createCliService({ engine: createFamilyEngine() })
+  const { code, stdout, stderr } = await service.run('run image FAIL --json')
   expect(code).toBe(10)
-  expect(JSON.parse(stdout)).toMatchObject({
-    status: 'failed',
-    output: null,
-    error: { code: 'run_failed' },
-  })
+  const run = JSON.parse(stdout)
+  expect(run).toMatchObject({ status: 'failed', output: null, error: { code: 'run_failed' } })
   expect(JSON.parse(stderr).error).toMatchObject({
-    code: 'run_failed',
-    exit_code: 10,
-    run_id: JSON.parse(stdout).id,
+    ...{ code: 'run_failed', exit_code: 10, run_id: run.id },
+    message: expect.stringContaining('cannot draw FAIL'),
   })
-  expect(JSON.parse(stderr).error.message).toContain('out of paint')
 })
 
 const TERMINAL = { stdin: true, stderr: true }
 
 /** Runs the command, and counts the runs that it creates. */
-async function create(words: readonly string[], options: Partial<RunOptions> = {}) {
+async function create(flags: string, options: Partial<RunOptions> = {}) {
   const { fetch, requests } = scripted({ status: 201, body: { id: 'r1', status: 'queued' } })
   // Without a spinner, which needs a real terminal.
   const env = { ...SET, TERM: 'dumb' }
-  const ran = await runCli(['run', 'image', 'fox', '--no-wait', '-n', ...words], { fetch, env, ...options })
+  const ran = await runCli(`run image fox --no-wait -n ${flags}`, { fetch, env, ...options })
   return { ...ran, created: requests.length }
 }
 
@@ -131,44 +121,47 @@ it.each([
   ['y\n', 0, 21],
   ['no\n', 2, 0],
   ['', 2, 0],
-])('more than 20 runs are created on a terminal after a question: %j', async (stdin, code, created) => {
-  const ran = await create(['21'], { stdin, tty: TERMINAL })
-  expect(ran).toMatchObject({ code, created, stdout: 'r1\n'.repeat(created) })
-  expect(ran.stderr).toContain(
-    'Create 21 runs of acme/still-1? No estimate: acme/still-1 has no price. [y/N] ',
-  )
-})
+])(
+  'more than 20 runs are created on a terminal only after the answer yes: %j',
+  async (stdin, code, created) => {
+    const ran = await create('21', { stdin, tty: TERMINAL })
+    expect(ran).toMatchObject({ code, created, stdout: 'r1\n'.repeat(created) })
+    expect(ran.stderr).toContain(
+      'Create 21 runs of acme/still-1? No estimate: acme/still-1 has no price. [y/N] ',
+    )
+  },
+)
 
 it.each([
-  ['--yes', ['21', '--yes'], TERMINAL],
-  ['20 runs', ['20'], TERMINAL],
-  ['a pipe', ['21'], { stderr: true }],
-  ['standard error in a file', ['21'], { stdin: true }],
-  ['--json', ['21', '--json'], TERMINAL],
-])('more than 20 runs are created without a question with %s', async (_, words, tty) => {
-  const { code, stderr, created } = await create(words, { tty })
-  expect({ code, created }).toEqual({ code: 0, created: Number(words[0]) })
+  ['20 runs', '20', TERMINAL],
+  ['--yes', '21 --yes', TERMINAL],
+  ['--json', '21 --json', TERMINAL],
+  ['standard input from a pipe', '21', { stderr: true }],
+  ['standard error in a file', '21', { stdin: true }],
+])('no question is asked before creates with %s', async (_, flags, tty) => {
+  const { code, stderr, created } = await create(flags, { tty })
+  expect({ code, created }).toEqual({ code: 0, created: Number.parseInt(flags, 10) })
   expect(stderr).not.toContain('[y/N]')
 })
 
 it('more than 20 runs are announced where nobody can be asked', async () => {
   const announced = 'Creating 21 runs of acme/still-1. No estimate: acme/still-1 has no price.\n'
-  expect((await create(['21'])).stderr.startsWith(announced)).toBe(true)
-  for (const words of [['20'], ['21', '--yes'], ['21', '--quiet']])
-    expect((await create(words)).stderr).not.toContain('Creating')
+  expect((await create('21')).stderr.startsWith(announced)).toBe(true)
+  for (const flags of ['20', '21 --yes', '21 --quiet'])
+    expect((await create(flags)).stderr).not.toContain('Creating')
 })
 
-it('more than 20 runs need an answer: Ctrl-C creates nothing', async () => {
+it('Ctrl-C at the question creates nothing', async () => {
   const interrupts = createInterrupts()
   interrupts.interrupt('SIGINT')
-  expect(await create(['21'], { interrupts, tty: TERMINAL })).toMatchObject({ code: 130, created: 0 })
+  expect(await create('21', { interrupts, tty: TERMINAL })).toMatchObject({ code: 130, created: 0 })
 })
 
 const tty = { stderr: true }
 // Without a spinner, whose frames would be on standard error too.
 const env = { TERM: 'dumb' }
 
-it('the last line on a terminal says files and seconds', async () => {
+it('the last line of run on a terminal has the files and the seconds', async () => {
   const service = await createCliService()
   const folder = temporaryFolder()
   const one = await service.run(`run image fox -o ${folder}/`, { tty, env })
@@ -180,19 +173,19 @@ it('the last line on a terminal says files and seconds', async () => {
 })
 
 it.each([
-  ['in a pipe', [], {}],
-  ['with --quiet', ['--quiet'], tty],
-  ['with --json', ['--json'], tty],
-  ['with --no-wait', ['--no-wait'], tty],
-])('the last line on a terminal is missing %s', async (_, words, streams) => {
+  ['in a pipe', '', {}],
+  ['with --quiet', '--quiet', tty],
+  ['with --json', '--json', tty],
+  ['with --no-wait', '--no-wait', tty],
+])('run prints no last line %s', async (_, flag, streams) => {
   const service = await createCliService()
-  const { stderr } = await service.run(['run', 'image', 'fox', ...words], { tty: streams, env })
+  const { stderr } = await service.run(`run image fox ${flag}`, { tty: streams, env })
   expect(stderr).not.toMatch(/done/i)
 })
 
-const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+it.each<readonly [string, readonly string[], RegExp]>([
   [
-    'several of them at once',
+    'several wrong values at once',
     ['--duration', '7', '--aspect-ratio', '16x9', 'fox'],
     /--aspect-ratio.*16:9.*--duration/,
   ],
@@ -234,25 +227,17 @@ const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
   ['a wait limit without a unit', ['fox', '--timeout', '90'], /not a valid duration/],
   ['bytes for a terminal of several runs', ['fox', '-o', '-', '-n', '2'], /one run/],
   ['a download without waiting', ['fox', '--no-wait', '-d'], /--no-wait/],
-]
-it.each(cases)('what is wrong is said before anything is sent %s', async (_, argv, message) => {
-  const { code, stdout, stderr } = await runCli(['run', 'video', ...argv], { env: SET, stdin: '' })
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(message)
+])('%s is a usage error of run before anything is sent', async (_, argv, message) => {
+  expect(usageErrorOf(await runCli(['run', 'video', ...argv], { env: SET, stdin: '' }))).toMatch(message)
 })
 
-it('with --json, what is wrong is one JSON object, before anything is sent', async () => {
-  const { code, stderr } = await runCli('--json run video fox -n 0', { env: SET })
-  expect(code).toBe(2)
-  expect(JSON.parse(stderr).error).toMatchObject({
-    ...{ code: 'usage', exit_code: 2, run_id: null, http_status: null },
-  })
+it('a usage error with --json is one JSON object', async () => {
+  const { error } = JSON.parse(usageErrorOf(await runCli('--json run video fox -n 0', { env: SET })))
+  expect(error).toMatchObject({ code: 'usage', exit_code: 2, run_id: null, http_status: null })
 })
 
-it('everything that is missing is named at once, before anything is sent', async () => {
-  const { code, stderr } = await runCli('run image fox')
-  expect(code).toBe(2)
-  expect(stderr).toMatchInlineSnapshot(`
+it('run names all settings that are missing at once', async () => {
+  expect(usageErrorOf(await runCli('run image fox'))).toMatchInlineSnapshot(`
       "error: Not set: service URL, image model, API key.
         Set the service URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, or for local runs, add --local.
         Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or \`rushes config set models.image <provider/name>\`. A local service (\`rushes serve\`) has rushes/preview-image.
@@ -262,13 +247,12 @@ it('everything that is missing is named at once, before anything is sent', async
 })
 
 it.each([
-  [['--base-url', 'http://example.com'], 2, 'insecure_url'],
-  [['--base-url', 'ftp://example.com'], 2, 'usage'],
-  [['--local', '--base-url', LOOPBACK_URL], 2, 'usage'],
-])('what is wrong is said before anything is sent %s', async (flags, exit, code) => {
-  const ran = await runCli(['run', 'image', 'fox', '--json', ...flags], { env: SET })
-  expect(ran.code).toBe(exit)
-  expect(JSON.parse(ran.stderr).error.code).toBe(code)
+  ['--base-url http://example.com', 'insecure_url'],
+  ['--base-url ftp://example.com', 'usage'],
+  [`--local --base-url ${LOOPBACK_URL}`, 'usage'],
+])('run with %s is an error with the code %s', async (flags, code) => {
+  const ran = await runCli(`run image fox --json ${flags}`, { env: SET })
+  expect(JSON.parse(usageErrorOf(ran)).error.code).toBe(code)
 })
 
 it.each([
@@ -280,7 +264,7 @@ it.each([
   [['https://example.com'], 'https://example.com'],
   [['a', 'fox', '-', 'running'], 'a fox - running'],
   [['42'], '42'],
-])('the prompt stays text %j', async (argv, prompt) => {
+])('the words %j of a line are the prompt %j', async (argv, prompt) => {
   const { stdout, stderr } = await runCli(['run', 'image', '--local', '--dry-run', '--quiet', ...argv])
   expect(stderr).toBe('')
   expect(JSON.parse(stdout)).toEqual({ model: 'rushes/preview-image', input: { prompt } })
@@ -291,17 +275,18 @@ function* endless() {
   for (;;) yield chunk
 }
 
-it.each([['run image -'], ['wait -'], ['batch -']])(
+it.each(['run image -', 'wait -', 'batch -'])(
   'an endless standard input of %j is a usage error, and is read no further',
-  async (argv) => {
+  async (line) => {
     const stdin = Readable.from(endless())
-    const { code, stdout, stderr } = await runCli(argv, { env: SET, stdin })
-    expect({ code, stdout, isClosed: stdin.destroyed }).toEqual({ code: 2, stdout: '', isClosed: true })
-    expect(stderr).toContain('Standard input is too large; the limit is 64 MiB. Nothing was sent.')
+    expect(usageErrorOf(await runCli(line, { env: SET, stdin }))).toContain(
+      'Standard input is too large; the limit is 64 MiB. Nothing was sent.',
+    )
+    expect(stdin.destroyed).toBe(true)
   },
 )
 
-it('an endless standard input of small pieces leaves room for a signal', async () => {
+it('a signal ends a command that reads an endless standard input', async () => {
   const interrupts = createInterrupts()
   let pieces = 0
   const stdin = new Readable({
@@ -317,17 +302,14 @@ it('an endless standard input of small pieces leaves room for a signal', async (
   expect(pieces).toBeLessThan(10_000)
 })
 
-it('the input may begin with a byte order mark, and must be UTF-8', async () => {
+it('an input that is not UTF-8 is a usage error', async () => {
   const path = join(temporaryFolder(), 'input.json')
-  const run = () => runCli(`run image --dry-run --input @${path}`, { env: SET })
-  writeFileSync(path, '\ufeff{"prompt": "a fox"}')
-  expect(JSON.parse((await run()).stdout).input).toEqual({ prompt: 'a fox' })
   writeFileSync(path, Buffer.from('{"prompt": "caf\xe9"}', 'latin1'))
-  expect(await run()).toMatchObject({ code: 2, stdout: '' })
-  expect((await run()).stderr).toContain(`error: ${path} is not UTF-8 text.`)
+  const ran = await runCli(`run image --dry-run --input @${path}`, { env: SET })
+  expect(usageErrorOf(ran)).toContain(`error: ${path} is not UTF-8 text.`)
 })
 
-it('the input sends images as data: URLs, typed by their bytes, and sources one per line from standard input', async () => {
+it('-i sends a file as a data: URL with the type of its bytes; -i - takes sources one a line, or the bytes of an image', async () => {
   const path = join(temporaryFolder(), 'named-wrongly.jpg')
   writeFileSync(path, ONE_PIXEL_PNG)
   const { stdout } = await runCli('run image fox --local --dry-run -i -', {
@@ -343,7 +325,7 @@ it('the input sends images as data: URLs, typed by their bytes, and sources one 
   expect(JSON.parse(bytes.stdout).input.image_urls).toHaveLength(1)
 })
 
-it('the input takes flag before environment before file, and an empty variable as unset', async () => {
+it('a flag goes before the environment and this before the config file, and an empty variable counts as unset', async () => {
   const { home, run } = createHome({ env: {} })
   const state = join(home, 'untouched')
   await run('config set models.image file/model')

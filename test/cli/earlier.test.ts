@@ -48,7 +48,7 @@ it.each(['wait', 'download'])('%s --last uses the -o of the run until it has its
   const ended = await service.run(`${command} --last --timeout 1m`)
   expect(ended).toMatchObject({ code: 0, stdout: `${relative('.', path)}\n` })
   expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
-  // Not for a run that has its file, or that is named in another way.
+  // Not for a run that has its file.
   expect((await service.run('wait --last')).stdout).toMatch(/^http/)
   expect((await service.run(`wait ${newest(service)}`)).stdout).toMatch(/^http/)
 })

@@ -3,7 +3,21 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { createCliService, createCommandedEngine, createFamilyEngine, createHome, LOOPBACK_URL, ONE_PIXEL_PNG, objects, type RunOptions, runCli, SET, scripted, temporaryFolder, usageErrorOf } from '../support/index.js'
+import {
+  createCliService,
+  createCommandedEngine,
+  createFamilyEngine,
+  createHome,
+  LOOPBACK_URL,
+  ONE_PIXEL_PNG,
+  objects,
+  type RunOptions,
+  runCli,
+  SET,
+  scripted,
+  temporaryFolder,
+  usageErrorOf,
+} from '../support/index.js'
 import { ROOT } from '../support/project.js'
 import { SCHEMAS } from '../support/schemas.js'
 

@@ -2,17 +2,24 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { Agent, type Dispatcher, request } from 'undici'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { afterFile } from './support/after-file.js'
-import type { Ended } from './support/binary.js'
 import { randomOutput } from './support/engines.js'
-import { bash, createPlace, type Place, rushes, type Service, serve, start, until } from './support/index.js'
+import {
+  bash,
+  createPlace,
+  type Place,
+  rushes,
+  type Service,
+  serve,
+  start,
+  until,
+  whenOver,
+} from './support/index.js'
 import { freePort } from './support/postgres-server.js'
+import { read } from './support/project.js'
 
 const nginxPath = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
 const hasNginx = nginxPath !== undefined
@@ -83,25 +90,20 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
 
   test('allows signing in only over TLS, for a session on both nodes', async () => {
     const [, token] = /\/link\/([\w-]+)/.exec(nodes[0].process.printed.stdout) ?? []
-    const signIn = (port: number, scheme: string, body: object, headers = {}) =>
-      ask(port, {
-        method: 'POST',
-        path: '/api/auth/link',
-        tls: scheme === 'https',
+    const signIn = (tls: boolean, headers: Readonly<Record<string, string>> = {}) =>
+      ask(tls ? nginx.tlsPort : nginx.port, {
+        ...{ method: 'POST', path: '/api/auth/link', tls, body: JSON.stringify({ token }) },
         headers: {
-          ...{ host: 'runs.test', origin: `${scheme}://runs.test` },
+          ...{ host: 'runs.test', origin: `${tls ? 'https' : 'http'}://runs.test` },
           ...{ 'content-type': 'application/json', ...headers },
         },
-        body: JSON.stringify(body),
       })
     const code = (reply: Reply) => bodyOf(reply).error.code
     const claimed = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.test' }
-    expect(code(await signIn(nginx.port, 'http', { token }))).toBe('https_required')
-    expect(code(await signIn(nginx.port, 'http', { token }, claimed))).toBe('https_required')
-    expect(
-      code(await signIn(nginx.tlsPort, 'https', { token }, { origin: 'https://evil.test', ...claimed })),
-    ).toBe('foreign_origin')
-    const signedIn = await signIn(nginx.tlsPort, 'https', { token })
+    expect(code(await signIn(false))).toBe('https_required')
+    expect(code(await signIn(false, claimed))).toBe('https_required')
+    expect(code(await signIn(true, { origin: 'https://evil.test', ...claimed }))).toBe('foreign_origin')
+    const signedIn = await signIn(true)
     const [cookie = ''] = [signedIn.headers['set-cookie']].flat()
     expect([signedIn.status, cookie]).toEqual([
       200,
@@ -110,7 +112,9 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     const session = { path: '/api/auth/session', tls: true, headers: { cookie: cookie.replace(/;.*/, '') } }
     for (let count = 0; count < 4; count++) expect((await ask(nginx.tlsPort, session)).status).toBe(200)
     const page = await ask(nginx.tlsPort, {
-      ...{ path: '/sign-in', tls: true, headers: { 'accept-encoding': 'gzip' } },
+      ...session,
+      path: '/sign-in',
+      headers: { 'accept-encoding': 'gzip' },
     })
     expect([page.status, page.headers['content-encoding']]).toEqual([200, 'gzip'])
   })
@@ -225,16 +229,12 @@ describe.skipIf(!hasNginx)('nginx in front of nodes that fail', () => {
   })
 })
 
-const CONFIGURATION = fileURLToPath(new URL('../deploy/nginx/nginx.conf', import.meta.url))
-
 /** Addresses of the nodes in the configuration. */
 const NODES = ['127.0.0.1:7878', '127.0.0.1:7879']
 
 interface Nginx {
   readonly port: number
   readonly tlsPort: number
-  /** Text of the configuration that nginx runs with. */
-  readonly file: string
   /** Returns the error log so far. */
   errors(): string
   /** Result of `nginx -t`. */
@@ -267,7 +267,7 @@ async function startNginx(nodes: readonly [number, number]): Promise<Nginx> {
     // Needed by users without write access to the folders of the nginx package.
     ['access_log off;', `access_log off; ${temporary.join(' ')}`],
   ]
-  let text = readFileSync(CONFIGURATION, 'utf8')
+  let text = read('deploy/nginx/nginx.conf')
   for (const [from, to] of replaced) {
     if (!text.includes(from)) throw new Error(`nginx.conf does not contain ${from}`)
     text = text.replaceAll(from, to)
@@ -280,22 +280,19 @@ async function startNginx(nodes: readonly [number, number]): Promise<Nginx> {
   const limited = ['--signal=TERM', '600', command, ...words]
   const running = start(place, limited, { command: 'timeout', stdin: 'ignore' })
   // Uses SIGTERM: after SIGKILL, the worker processes would continue.
-  afterFile(() => {
+  whenOver(() => {
     running.kill('SIGTERM')
     return running.ended
   })
-  let end: Ended | undefined
-  running.ended.then((ended) => {
-    end = ended
-  })
-  await until('nginx', () => {
-    if (end !== undefined) throw new Error(`nginx ended: ${end.stderr}`)
-    return ask(port, { path: '/' }).then(
+  const ended = running.ended.then(({ stderr }) => Promise.reject(new Error(`nginx ended: ${stderr}`)))
+  const answers = () =>
+    ask(port, { path: '/' }).then(
       () => true,
       () => undefined,
     )
-  })
-  return { port, tlsPort, file, errors: () => readFileSync(errors, 'utf8'), checked }
+  await Promise.race([ended, until('nginx', answers)])
+  ended.catch(() => {})
+  return { port, tlsPort, errors: () => readFileSync(errors, 'utf8'), checked }
 }
 
 interface FakeNode {
@@ -314,16 +311,16 @@ async function startFakeNode(answer: (socket: Socket) => void): Promise<FakeNode
       answer(socket)
     })
   }).listen(0, '127.0.0.1')
-  afterFile(() => server.close())
+  whenOver(() => server.close())
   await once(server, 'listening')
   return { port: (server.address() as AddressInfo).port, requests }
 }
 
 interface Asked {
   readonly path: string
-  readonly method?: string
+  readonly method?: Dispatcher.HttpMethod
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Uint8Array | string | undefined
+  readonly body?: Uint8Array | string
   /** Source address of the request. */
   readonly from?: string
   readonly tls?: boolean
@@ -336,34 +333,16 @@ interface Reply {
 }
 
 /** Sends one request on a new connection. Does not follow redirects. */
-const ask = (port: number, { path, method = 'GET', headers = {}, body, from, tls }: Asked): Promise<Reply> =>
-  new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const options = {
-      host: '127.0.0.1',
-      port,
-      path,
-      method,
-      agent: false as const,
-      headers: { ...length, ...headers },
-      ...(from !== undefined && { localAddress: from }),
-      rejectUnauthorized: false,
-    }
-    let answered = false
-    const sent = (tls ? requestHttps : requestHttp)(options, (response) => {
-      answered = true
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.once('error', reject)
-      response.once('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: Buffer.concat(chunks),
-        }),
-      )
-    })
-    // After an early response, the service may refuse the rest of the body.
-    sent.on('error', (error) => answered || reject(error))
-    sent.end(body)
+async function ask(port: number, { path, from, tls = false, ...options }: Asked): Promise<Reply> {
+  const dispatcher = new Agent({
+    connect: { rejectUnauthorized: false },
+    ...(from !== undefined && { localAddress: from }),
   })
+  try {
+    const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`
+    const { statusCode, headers, body } = await request(url, { ...options, dispatcher })
+    return { status: statusCode, headers, body: Buffer.from(await body.arrayBuffer()) }
+  } finally {
+    await dispatcher.destroy()
+  }
+}

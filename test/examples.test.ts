@@ -9,8 +9,13 @@ import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { entriesOf } from './batch/folder.js'
-import { createFamilyEngine } from './support/engines.js'
-import { createCliService, ONE_PIXEL_PNG, temporaryFolder } from './support/index.js'
+import {
+  createCliService,
+  createFamilyEngine,
+  ONE_PIXEL_PNG,
+  objects,
+  temporaryFolder,
+} from './support/index.js'
 import { ROOT } from './support/project.js'
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
@@ -28,72 +33,37 @@ function copyTo(folder: string): string {
   return folder
 }
 
-interface Edit {
-  /** The first cell of its row on the page. */
-  readonly what: string
-  /** A text of the manifest, or another file of the folder. */
-  readonly from: string
-  readonly to: string | Uint8Array
-  /** Globs of the names that are created again. */
-  readonly created: readonly string[]
-}
+/**
+ * `what`: the first cell of its row on the page. `from`: a text of the manifest, or another file of the folder. `created`:
+ * globs of the names that are created again.
+ */
+type Edit = readonly [what: string, from: string, to: string | Uint8Array, ...created: string[]]
 
 const EDITS: Readonly<Record<string, readonly Edit[]>> = {
   'examples/sprites/sprites.yaml': [
-    { what: 'the text of the fox', from: 'green hood', to: 'blue hood', created: ['fox-*'] },
-    { what: 'the text of `walk`', from: 'middle of a step', to: 'end of a step', created: ['*-walk-*'] },
-    { what: 'the text of `back`', from: 'seen from behind', to: 'from the back', created: ['*-back'] },
-    { what: 'the prompt of the sheets', from: 'relaxed pose', to: 'proud pose', created: ['*'] },
+    ['the text of the fox', 'green hood', 'blue hood', 'fox-*'],
+    ['the text of `walk`', 'middle of a step', 'end of a step', '*-walk-*'],
+    ['the text of `back`', 'seen from behind', 'from the back', '*-back'],
+    ['the prompt of the sheets', 'relaxed pose', 'proud pose', '*'],
   ],
   'examples/shop/shop.yaml': [
-    {
-      what: 'the photo, `backpack.png`',
-      from: 'backpack.png',
-      to: ONE_PIXEL_PNG,
-      created: ['{pack,street,trail}-*'],
-    },
-    {
-      what: 'the text of the trail',
-      from: 'mossy rock',
-      to: 'fallen tree',
-      created: ['set-trail', 'trail-*'],
-    },
-    {
-      what: 'the text of `quarter`',
-      from: '45 degrees',
-      to: '30 degrees',
-      created: ['pack-quarter', '*-quarter-*'],
-    },
-    { what: 'the text of `story`', from: 'the lower half', to: 'the upper half', created: ['*-story'] },
+    ['the photo, `backpack.png`', 'backpack.png', ONE_PIXEL_PNG, '{pack,street,trail}-*'],
+    ['the text of the trail', 'mossy rock', 'fallen tree', 'set-trail', 'trail-*'],
+    ['the text of `quarter`', '45 degrees', '30 degrees', 'pack-quarter', '*-quarter-*'],
+    ['the text of `story`', 'the lower half', 'the upper half', '*-story'],
   ],
   'examples/shop/catalogue.csv': [
-    { what: 'the prompt of `set`', from: 'Oak table', to: 'Pine table', created: ['*'] },
-    {
-      what: 'the prompt of `honey`',
-      from: 'wooden dipper',
-      to: 'steel spoon',
-      created: ['honey', 'together'],
-    },
+    ['the prompt of `set`', 'Oak table', 'Pine table', '*'],
+    ['the prompt of `honey`', 'wooden dipper', 'steel spoon', 'honey', 'together'],
   ],
   'examples/trailer/trailer.yaml': [
-    {
-      what: 'the prompt of the keeper',
-      from: 'grey braid',
-      to: 'white braid',
-      created: ['keeper', '*-{stairs,lamp}-*'],
-    },
-    { what: 'the text of `coast`', from: 'storm clouds', to: 'dark clouds', created: ['*-coast-*'] },
-    { what: 'the movement of `coast`', from: 'flies slowly', to: 'rushes', created: ['clip-coast-*'] },
-    { what: '`resolution`', from: 'resolution: 720p', to: 'resolution: 1080p', created: ['clip-*'] },
+    ['the prompt of the keeper', 'grey braid', 'white braid', 'keeper', '*-{stairs,lamp}-*'],
+    ['the text of `coast`', 'storm clouds', 'dark clouds', '*-coast-*'],
+    ['the movement of `coast`', 'flies slowly', 'rushes', 'clip-coast-*'],
+    ['`resolution`', 'resolution: 720p', 'resolution: 1080p', 'clip-*'],
   ],
 }
 const MANIFESTS = Object.keys(EDITS)
-
-const objectsIn = (text: string) =>
-  text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
 
 describe.each(MANIFESTS)('%s', (manifest) => {
   const text = readFileSync(join(ROOT, manifest), 'utf8')
@@ -114,33 +84,31 @@ describe.each(MANIFESTS)('%s', (manifest) => {
     const run = async (...flags: readonly string[]) => {
       const { code, stdout, stderr } = await service.run(['batch', path, '--json', ...flags])
       expect(code, stderr).toBe(0)
-      return objectsIn(stdout)
+      return objects(stdout)
     }
-    const created = (objects: readonly { result?: string; name: string }[]) =>
-      objects.flatMap(({ result, name }) => (result === 'created' ? [name] : [])).sort()
-    const planned = (objects: readonly { action?: string; name: string }[]) =>
-      objects.flatMap(({ action, name }) => (action === 'create' ? [name] : [])).sort()
-    const names = (await run('--local', '--dry-run')).flatMap(({ name }) => name ?? []).sort()
+    const namesIn = (
+      rows: readonly { readonly name: string; readonly [key: string]: unknown }[],
+      key: string,
+      value: string,
+    ) => rows.flatMap((row) => (row[key] === value ? row.name : [])).sort()
+    const names = namesIn(await run('--local', '--dry-run'), 'action', 'create')
     const [, maxRuns = ''] = /--max-runs (\d+)$/m.exec(blocksOf(manifest)[0] ?? '') ?? []
     expect(Number(maxRuns)).toBe(names.length)
     const [, only] = /--only '(.*)'$/m.exec(blocksOf(manifest)[0] ?? '') ?? []
     expect(names).toContain(only)
 
-    expect(created(await run('--max-runs', maxRuns))).toEqual(names)
+    expect(namesIn(await run('--max-runs', maxRuns), 'result', 'created')).toEqual(names)
     expect((await run()).at(-1)).toMatchObject({ summary: { up_to_date: names.length, created: 0 } })
-    for (const edit of EDITS[manifest] ?? []) {
-      const edited = typeof edit.to === 'string' ? path : join(dirname(path), edit.from)
+    for (const [what, from, to, ...created] of EDITS[manifest] ?? []) {
+      const isText = typeof to === 'string'
+      const edited = isText ? path : join(dirname(path), from)
       const before = readFileSync(edited)
-      if (typeof edit.to === 'string') expect(before.toString().split(edit.from)).toHaveLength(2)
-      writeFileSync(
-        edited,
-        typeof edit.to === 'string' ? before.toString().replace(edit.from, edit.to) : edit.to,
-      )
-      const isExpected = picomatch([...edit.created])
-      const expected = names.filter((name) => isExpected(name))
-      expect(planned(await run('--dry-run')), edit.what).toEqual(expected)
+      if (isText) expect(before.toString().split(from)).toHaveLength(2)
+      writeFileSync(edited, isText ? before.toString().replace(from, to) : to)
+      const expected = names.filter((name) => picomatch.isMatch(name, created))
+      expect(namesIn(await run('--dry-run'), 'action', 'create'), what).toEqual(expected)
       writeFileSync(edited, before)
-      expect(PAGE).toContain(`\n| ${edit.what} | ${expected.length} |`)
+      expect(PAGE).toContain(`\n| ${what} | ${expected.length} |`)
     }
   })
 })
@@ -162,7 +130,7 @@ it('docs/examples.md lists every edit of the tests', () => {
   expect(rows).toEqual(
     Object.values(EDITS)
       .flat()
-      .map(({ what }) => what),
+      .map(([what]) => what),
   )
 })
 

@@ -1,34 +1,20 @@
 /** The public interface: the list of names, and what a client does with invalid values. */
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { type CreateBody, createClient, type Fetch, type RunState, RushesError } from '../src/index.js'
-import { ONE_PIXEL_PNG, scripted, temporaryFolder } from './support/index.js'
+import { type CreateBody, createClient, type Fetch, RushesError } from '../src/index.js'
+import { finishedState, ONE_PIXEL_PNG, responseOf, scripted, temporaryFolder } from './support/index.js'
 
 it('the module exports these values', async () => {
   const library = await import('../dist/index.js' as string)
-  expect(Object.keys(library).sort()).toMatchInlineSnapshot(`
-    [
-      "EXIT",
-      "HttpFailure",
-      "KINDS",
-      "MODEL_INPUTS",
-      "OWN_CODES",
-      "PROBLEMS",
-      "RushesError",
-      "createClient",
-    ]
-  `)
+  expect(Object.keys(library).sort().join(' ')).toBe(
+    'EXIT HttpFailure KINDS MODEL_INPUTS OWN_CODES PROBLEMS RushesError createClient',
+  )
 })
 
 const BASE = { baseUrl: 'https://api.example.com', apiKey: 'key' }
 const BODY: CreateBody = { model: 'acme/still-1', input: { prompt: 'a fox' } }
 const CIRCLE: Record<string, unknown> = {}
 CIRCLE.again = CIRCLE
-
-const stateOf = (...urls: readonly string[]): RunState => ({
-  ...{ id: 'run_1', status: 'succeeded', phase: 'succeeded', urls, service: {} },
-  ...{ failure: undefined, createdAt: undefined, finishedAt: undefined },
-})
 
 /** The error that a call rejects with. A call that throws at once fails the test. */
 const errorOf = (call: Promise<unknown>) =>
@@ -53,7 +39,10 @@ it.each<[string, Call]>([
   ['no id', (client) => client.wait(undefined as never)],
   ['the same when states are listed', drained],
   ['a limit that is no number', (client) => client.wait('run_1', { timeoutMs: Number.NaN })],
-  ['an empty folder', (client) => client.download(stateOf('https://cdn.test/1'), { folder: '' })],
+  [
+    'an empty folder',
+    (client) => client.download(finishedState('run_1', ['https://cdn.test/1']), { folder: '' }),
+  ],
   ['an answer that is no run', (client) => client.download({} as never)],
 ])('a client rejects with a RushesError, before anything is sent, %s', async (_, call) => {
   const { fetch, requests } = scripted({ status: 500 })
@@ -98,12 +87,8 @@ it('foreign errors become the cause of a RushesError when a callback throws them
 })
 
 it('foreign errors leave the outcome of a create unknown when fetch throws them', async () => {
-  const client = createClient({
-    ...BASE,
-    fetch: async () => {
-      throw new TypeError('fetch failed')
-    },
-  })
+  const fetch = () => Promise.reject(new TypeError('fetch failed'))
+  const client = createClient({ ...BASE, fetch })
   expect(await errorOf(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
 })
 
@@ -116,17 +101,11 @@ it('foreign errors pass on the reason of an aborted signal', async () => {
 it('a partly failed download names the complete files', async () => {
   const folder = temporaryFolder()
   const told: string[] = []
-  const fetch: Fetch = async ({ url }) => ({
-    status: url.pathname === '/2' ? 400 : 200,
-    header: () => undefined,
-    body: (async function* () {
-      yield ONE_PIXEL_PNG
-    })(),
-    discard() {},
-  })
+  const fetch: Fetch = async ({ url }) =>
+    responseOf({ status: url.pathname === '/2' ? 400 : 200, body: ONE_PIXEL_PNG })
   const urls = ['https://cdn.test/1', 'https://cdn.test/2', 'https://cdn.test/3']
   const error = await errorOf(
-    createClient({ ...BASE, fetch }).download(stateOf(...urls), {
+    createClient({ ...BASE, fetch }).download(finishedState('run_1', urls), {
       folder,
       onFile: ({ path }) => told.push(path),
     }),

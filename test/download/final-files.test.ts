@@ -11,8 +11,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { until } from '../support/index.js'
-import { createGate } from '../support/model-servers/http.js'
+import { createGate, until } from '../support/index.js'
 import {
   answer,
   type Chunks,

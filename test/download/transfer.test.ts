@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { createGate } from '../support/model-servers/http.js'
+import { createGate } from '../support/index.js'
 import {
   answer,
   type Chunks,

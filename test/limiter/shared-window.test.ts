@@ -3,13 +3,12 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Limiter } from '../../src/limiter/index.js'
 import { keyHashOf, type SharedWindow } from '../../src/limiter/shared-window.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
-import { createManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createManualClock, temporaryFolder } from '../support/index.js'
 import { createTestLimiter, openTestWindow } from './ledgers.js'
 import { itKeepsTheLimit } from './window-tests.js'
 
@@ -52,15 +51,10 @@ it('counts a service on loopback once, whatever it is called; another port or ad
   expect(keyHash('http://127.0.0.2:8787')).not.toBe(keyHash('http://localhost:8787'))
 })
 
-/** Takes a slot, or returns how long to wait. */
+/** Takes a slot: 0, or how long to wait. */
 function take(window: SharedWindow, spare = 0): number {
   const taken = window.take(spare)
-  return 'slot' in taken ? taken.slot : Number.NaN
-}
-
-const waitOf = (window: SharedWindow, spare = 0): number => {
-  const taken = window.take(spare)
-  return 'slot' in taken ? Number.NaN : taken.retryInMs
+  return 'slot' in taken ? 0 : taken.retryInMs
 }
 
 function createWindows(keys: readonly string[] = ['a key', 'a key']) {
@@ -75,15 +69,15 @@ describe('the slots of a key', () => {
     const { windows } = createWindows(['a key', 'a key', 'another key'])
     const [one, other] = windows
     for (let taken = 0; taken < LIMIT / 2; taken++) for (const window of [one, other]) take(window)
-    expect([waitOf(one), waitOf(other)]).toEqual([100, 100])
+    expect([take(one), take(other)]).toEqual([100, 100])
     expect(windows.map((window) => window.used())).toEqual([LIMIT, LIMIT, 0])
   })
 
   it('leave some free for creates', () => {
     const [one] = createWindows().windows
     for (let taken = 0; taken < LIMIT - 2; taken++) take(one)
-    expect(waitOf(one, 2)).toBe(100)
-    expect([take(one), take(one, 0)].map(Number.isNaN)).toEqual([false, false])
+    expect(take(one, 2)).toBe(100)
+    expect([take(one), take(one)]).toEqual([0, 0])
   })
 
   it('are not granted to any process while they are held back, and a hold is not shortened', async () => {
@@ -91,42 +85,32 @@ describe('the slots of a key', () => {
     const [told, other] = windows
     told.holdBack(9_000)
     told.holdBack(2_000)
-    expect([waitOf(told), waitOf(other)]).toEqual([9_000, 9_000])
+    expect([take(told), take(other)]).toEqual([9_000, 9_000])
     await clock.advance(9_000)
-    expect(take(other)).not.toBeNaN()
+    expect(take(other)).toBe(0)
   })
 })
 
-describe('a restart of the machine', () => {
-  it('costs one window at most: its clock begins anew, and what lies ahead is taken for now', async () => {
-    const path = join(temporaryFolder(), 'limits.db')
-    const before = createManualClock()
-    await before.advance(5_000_000)
-    const old = createTestLimiter(before, path)
-    await fill(old)
-    old.holdBack(30_000)
-    const after = createManualClock()
-    const limiter = createTestLimiter(after, path)
-    await after.runUntil(limiter.acquire('create'))
-    expect(after.monotonic()).toBe(WINDOW_MS)
-  })
+it('a restart of the machine costs one window at most: its clock begins anew, and what lies ahead is taken for now', async () => {
+  const path = join(temporaryFolder(), 'limits.db')
+  const before = createManualClock()
+  await before.advance(5_000_000)
+  const old = createTestLimiter(before, path)
+  await fill(old)
+  old.holdBack(30_000)
+  const after = createManualClock()
+  await after.runUntil(createTestLimiter(after, path).acquire('create'))
+  expect(after.monotonic()).toBe(WINDOW_MS)
 })
 
-describe('real processes', () => {
-  let sender: string
-  beforeAll(async () => {
-    sender = await built(new URL('./sender.ts', import.meta.url))
-  })
-
-  it('give their slots back one window after their death is noticed', async () => {
-    const { clock, path, limiters } = createNeighbours(1)
-    const { stdout, signal } = spawnSync(process.execPath, [sender, path, String(LIMIT)], {
-      encoding: 'utf8',
-    })
-    expect({ slots: stdout.split('\n').length - 1, signal }).toEqual({ slots: LIMIT, signal: 'SIGKILL' })
-    await clock.runUntil(limiters[0].acquire('create'))
-    expect(clock.monotonic()).toBe(WINDOW_MS)
-  })
+it('a process that was killed gives its slots back one window after its death is noticed', async () => {
+  const sender = await built(new URL('./sender.ts', import.meta.url))
+  const { clock, path, limiters } = createNeighbours(1)
+  const words = [sender, path, String(LIMIT)]
+  const { stdout, signal } = spawnSync(process.execPath, words, { encoding: 'utf8' })
+  expect({ slots: stdout.split('\n').length - 1, signal }).toEqual({ slots: LIMIT, signal: 'SIGKILL' })
+  await clock.runUntil(limiters[0].acquire('create'))
+  expect(clock.monotonic()).toBe(WINDOW_MS)
 })
 
 it('counts the requests in flight of processes of which nothing is proven for five minutes', async () => {
@@ -142,13 +126,13 @@ it('counts the requests in flight of processes of which nothing is proven for fi
   // They are free one window after the first request that finds them dead.
   for (const ms of [299_999, 1, WINDOW_MS - 1]) {
     await clock.advance(ms)
-    expect(waitOf(other)).not.toBeNaN()
+    expect(take(other)).not.toBe(0)
   }
   await clock.advance(1)
-  expect(take(other)).not.toBeNaN()
+  expect(take(other)).toBe(0)
 })
 
-describe.each<readonly [string, (path: string) => void]>([
+it.each<readonly [string, (path: string) => void]>([
   ['removed', (path) => rmSync(path)],
   ['cut', (path) => truncateSync(path, 5_000)],
   [
@@ -169,12 +153,13 @@ describe.each<readonly [string, (path: string) => void]>([
       database.close()
     },
   ],
-])('a ledger whose file is %s while it is in use', (how, damage) => {
-  it('fall back to the limit within the process once, with a pause of one window', async () => {
+])(
+  'a ledger whose file is %s while it is in use falls back to the limit within the process once, with a pause of one window',
+  async (how, damage) => {
     const clock = createManualClock()
     const path = join(temporaryFolder(), 'limits.db')
     const lost: unknown[] = []
-    const limiter = createTestLimiter(clock, path, { onLost: (error) => void lost.push(error) })
+    const limiter = createTestLimiter(clock, path, 'a key', (error) => void lost.push(error))
     const grant = await limiter.acquire('status')
     await clock.advance(1_000)
     damage(path)
@@ -185,8 +170,8 @@ describe.each<readonly [string, (path: string) => void]>([
     // Of a file that was cut, SQLite has all pages in memory, and goes on: the slots of this process count all the same.
     expect(lost.length).toBe(how === 'cut' ? 0 : 1)
     expect(clock.monotonic()).toBe(1_000 + (lost.length + 1) * WINDOW_MS)
-  })
-})
+  },
+)
 
 // Which damage is noticed when a file is opened: test/journal/journal.test.ts.
 it('a ledger whose file was damaged before is replaced once: the new one grants nothing for one window, to any process and of any key', async () => {
@@ -194,7 +179,7 @@ it('a ledger whose file was damaged before is replaced once: the new one grants 
   await fill(limiters[0])
   writeFileSync(path, 'not a database '.repeat(1_000))
   const next = (keyHash: string) =>
-    createTestLimiter(clock, path, { keyHash })
+    createTestLimiter(clock, path, keyHash)
       .acquire('status')
       .then(() => clock.monotonic())
   const atMs = Promise.all([next('a key'), next('a key'), next('another key')])

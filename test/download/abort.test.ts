@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import {
-  answer,
   contents,
   createWork,
   download,
   fetchOf,
   into,
   newFolder,
-  once,
   output,
   PNG,
   serve,
@@ -52,7 +50,7 @@ describe('an abort', () => {
     const stop = new AbortController()
     const { fetch, requests } = fetchOf(() => {
       stop.abort('SIGTERM')
-      return answer(() => once(), {}, 503)
+      return { status: 503 }
     })
     await expect(download({ fetch, signal: stop.signal })).rejects.toBe('SIGTERM')
     expect(requests).toHaveLength(1)

@@ -10,11 +10,9 @@ import {
   type RunOutput,
 } from '../../src/download/index.js'
 import { systemClock } from '../../src/host/clock.js'
-import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
+import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
-import { whenOver } from '../support/after-file.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { ONE_PIXEL_PNG, responseOf, type Scripted, temporaryFolder, whenOver } from '../support/index.js'
 import { telling } from './reader.js'
 
 export const newFolder = temporaryFolder
@@ -83,34 +81,15 @@ export async function download(one: OneOutput) {
   return { ...result, error, waits: work.waits }
 }
 
-export type Chunks = () => AsyncIterable<Uint8Array>
-
-/** An answer without a network. */
-export const answer = (
-  chunks: Chunks,
-  headers: Readonly<Record<string, string>> = {},
-  status = 200,
-): HttpResponse => ({
-  status,
-  header: (name) => headers[name.toLowerCase()],
-  body: chunks(),
-  discard: () => {},
-})
-
-/** A `Fetch` that gives `answers` one after another, the last one again and again, and notes what it was asked. */
-export function fetchOf(...answers: readonly ((request: HttpRequest) => HttpResponse)[]) {
+/** Answers one after another, the last one again and again, and records what was requested. */
+export function fetchOf(...answers: readonly (Scripted | ((request: HttpRequest) => Scripted))[]) {
   const requests: HttpRequest[] = []
   const fetch: Fetch = async (request) => {
     requests.push(request)
-    const give = answers[Math.min(requests.length, answers.length) - 1]
-    if (give === undefined) throw new Error('nothing to answer with')
-    return give(request)
+    const answer = answers[Math.min(requests.length, answers.length) - 1] ?? { status: 500 }
+    return responseOf(typeof answer === 'function' ? answer(request) : answer)
   }
   return { fetch, requests }
-}
-
-export async function* once(...chunks: readonly (Uint8Array | string)[]): AsyncGenerator<Uint8Array> {
-  for (const chunk of chunks) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
 }
 
 /** A whole 1 × 1 picture. */

@@ -11,21 +11,23 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { createGate, until } from '../support/index.js'
-import {
-  answer,
-  type Chunks,
-  contents,
-  download,
-  fetchOf,
-  newFolder,
-  once,
-  PNG,
-  toPath,
-} from './download-setup.js'
+import { createGate, responseOf, until } from '../support/index.js'
+import { contents, download, newFolder, PNG, toPath } from './download-setup.js'
 
-const put = (path: string, more: Partial<DownloadOptions> = {}, chunks: Chunks = () => once(PNG)) =>
-  download({ ...toPath(path), ...more, fetch: fetchOf(() => answer(chunks)).fetch })
+/** Downloads to a path. `chunks`: what arrives. */
+const put = (
+  path: string,
+  more: Partial<DownloadOptions> = {},
+  chunks: () => AsyncIterable<Uint8Array> = () => once(PNG),
+) =>
+  download({
+    ...{ ...toPath(path), ...more },
+    fetch: async () => ({ ...responseOf({ status: 200 }), body: chunks() }),
+  })
+
+async function* once(...chunks: readonly Uint8Array[]) {
+  yield* chunks
+}
 
 const refused = (message: string) => ({
   ok: false,

@@ -2,15 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { HttpFailure } from '../../src/host/http.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
-import { answer, contents, download, fetchOf, newFolder, PNG, sha256 } from './download-setup.js'
-
-const breaking = (bytes: Buffer) =>
-  async function* () {
-    yield bytes
-    throw new HttpFailure('other side closed', { sent: true })
-  }
+import { contents, download, fetchOf, newFolder, PNG, sha256 } from './download-setup.js'
 
 /** Another file, which only its ETag tells apart. */
 const SAME_LENGTH = Buffer.concat([PNG, Buffer.alloc(WHOLE.length - PNG.length, 'another')])
@@ -64,12 +57,12 @@ it('failures count from one again after each new mebibyte', async () => {
   const { fetch, requests } = fetchOf(({ headers }) => {
     const from = Number(/\d+/.exec(headers.range ?? '0')?.[0])
     const range = { 'content-range': `bytes ${from}-${2 ** 40 - 1}/${2 ** 40}` }
-    const body = breaking(parts[requests.length - 1] ?? Buffer.alloc(10))
-    return answer(
-      body,
-      { etag: '"a"', ...(from > 0 ? range : { 'content-length': `${2 ** 40}` }) },
-      from > 0 ? 206 : 200,
-    )
+    return {
+      status: from > 0 ? 206 : 200,
+      headers: { etag: '"a"', ...(from > 0 ? range : { 'content-length': `${2 ** 40}` }) },
+      body: parts[requests.length - 1] ?? Buffer.alloc(10),
+      cut: true,
+    }
   })
   const { waits } = await download({ fetch })
   expect(waits).toEqual([1_000, 1_000, 1_000, 2_000, 1_000, 2_000, 4_000, 8_000, 16_000])

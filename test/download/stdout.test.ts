@@ -4,27 +4,16 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
 import { until } from '../support/until.js'
 import { host } from './breaking-host.js'
-import {
-  answer,
-  type Chunks,
-  contents,
-  createWork,
-  download,
-  fetchOf,
-  newFolder,
-  once,
-  output,
-  PNG,
-} from './download-setup.js'
+import { contents, createWork, download, fetchOf, newFolder, output, PNG } from './download-setup.js'
 
 const target = { kind: 'stdout' } as const
 const BIG = 1_000_000
 
-async function pour(stdout: Writable, chunks: Chunks, more: Partial<DownloadOptions> = {}, outputs = 1) {
-  const { fetch } = fetchOf(() => answer(chunks, { 'content-length': '' }))
-  const all = Array.from({ length: outputs }, () => output('https://host.example/x'))
-  return createWork(fetch).download(all, { target, stdout, ...more })
-}
+const pour = (stdout: Writable, body: Uint8Array, more: Partial<DownloadOptions> = {}, outputs = 1) =>
+  createWork(fetchOf({ status: 200, body }).fetch).download(
+    Array.from({ length: outputs }, () => output('https://host.example/x')),
+    { target, stdout, ...more },
+  )
 
 /** A reader that takes what it gets. */
 function collector() {
@@ -47,7 +36,7 @@ describe('-o -', () => {
 
   it('writes the bytes, leaves the stream open, and keeps nothing', async () => {
     const { stream, text } = collector()
-    const [result] = await pour(stream, () => once(PNG))
+    const [result] = await pour(stream, PNG)
     expect(result).toMatchObject({
       ok: true,
       file: { path: '-', bytes: PNG.length, content_type: 'image/png' },
@@ -71,7 +60,7 @@ describe('-o -', () => {
   it('waits for a slow reader', async () => {
     const pipe = new PassThrough({ highWaterMark: 1_000 })
     let done = false
-    const pouring = pour(pipe, () => once(Buffer.alloc(BIG))).then(() => {
+    const pouring = pour(pipe, Buffer.alloc(BIG)).then(() => {
       done = true
     })
     await until('a full pipe', () => pipe.writableNeedDrain)
@@ -89,7 +78,7 @@ describe('-o -', () => {
   it('passes on the error of a stream whose reader is gone', async () => {
     const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     const stream = new Writable({ write: (_, __, done) => done(gone) })
-    await expect(pour(stream, () => once(Buffer.alloc(BIG)))).rejects.toBe(gone)
+    await expect(pour(stream, Buffer.alloc(BIG))).rejects.toBe(gone)
     // The stream emits its error after the write has failed; unheard, it would end the process.
     await setImmediate()
     expect(contents(temporary)).toEqual([])
@@ -98,13 +87,13 @@ describe('-o -', () => {
   it('ends with the signal while the reader stands still', async () => {
     const stop = new AbortController()
     const stuck = new Writable({ write: () => setTimeout(() => stop.abort('SIGINT'), 5) })
-    await expect(pour(stuck, () => once(PNG), { signal: stop.signal })).rejects.toBe('SIGINT')
+    await expect(pour(stuck, PNG, { signal: stop.signal })).rejects.toBe('SIGINT')
     expect(contents(temporary)).toEqual([])
   })
 
   it('takes one output', async () => {
     const { stream, text } = collector()
-    const results = await pour(stream, () => once(PNG), {}, 2)
+    const results = await pour(stream, PNG, {}, 2)
     expect(results).toMatchObject([{ ok: false }, { ok: false }])
     expect(results[0]).toMatchObject({
       error: { message: 'Standard output takes one output, but the run has 2.' },
@@ -114,7 +103,7 @@ describe('-o -', () => {
 
   it('says where there is no room for temporary files', async () => {
     vi.stubEnv('TMPDIR', '/nowhere')
-    const [result] = await pour(collector().stream, () => once(PNG))
+    const [result] = await pour(collector().stream, PNG)
     expect(result).toMatchObject({ ok: false, error: { code: 'download_failed', runId: 'run-1' } })
   })
 })

@@ -5,10 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { createGate } from '../support/index.js'
+import { createGate, type Scripted } from '../support/index.js'
 import {
-  answer,
-  type Chunks,
   contents,
   createWork,
   download,
@@ -17,7 +15,6 @@ import {
   JPEG,
   MP4,
   newFolder,
-  once,
   output,
   PNG,
   serve,
@@ -27,9 +24,6 @@ import {
 
 const RETRIES = [1_000, 2_000, 4_000, 8_000, 16_000]
 const URL = 'https://host.example/x'
-
-const png = (headers = {}) => answer(() => once(PNG), headers)
-const status = (code: number, headers = {}) => answer(() => once('{}'), headers, code)
 
 describe('a download', () => {
   it('names the file after its run, with the extension of its bytes', async () => {
@@ -59,7 +53,7 @@ describe('a download', () => {
 
   it('trusts the bytes more than the host, and keeps the name that the user gave', async () => {
     const folder = newFolder()
-    const fetch = fetchOf(() => answer(() => once(JPEG), { 'content-type': 'image/png' })).fetch
+    const fetch = fetchOf({ status: 200, body: JPEG, headers: { 'content-type': 'image/png' } }).fetch
     const file = { path: `${folder}/run-1.jpg`, content_type: 'image/jpeg' }
     expect(await download({ fetch, folder })).toMatchObject({ file })
     const path = join(folder, 'fox.png')
@@ -99,7 +93,7 @@ describe('a download', () => {
   })
 
   it('reports its progress', async () => {
-    const fetch = fetchOf(() => png({ 'content-length': String(PNG.length) })).fetch
+    const fetch = fetchOf({ status: 200, body: PNG, headers: { 'content-length': String(PNG.length) } }).fetch
     const told: DownloadProgress[] = []
     const onProgress = (progress: DownloadProgress) => told.push(progress)
     await createWork(fetch).download([output(URL), output(URL)], { ...into(newFolder()), onProgress })
@@ -117,31 +111,17 @@ describe('a download', () => {
 })
 
 describe('an incomplete response', () => {
-  async function* breaking() {
-    yield PNG
-    throw new HttpFailure('the connection was reset', { sent: true })
-  }
-
-  it.each<[string, Record<string, string>, Chunks, string]>([
-    ['breaks off', { 'content-length': '1000' }, breaking, 'the connection was reset'],
-    [
-      'is shorter than declared',
-      { 'content-length': '100' },
-      () => once(PNG),
-      'the response ended after 70 of 100 bytes',
-    ],
-    [
-      'is longer than declared',
-      { 'content-length': '60' },
-      () => once(PNG),
-      'the host sent more than the 60 bytes it declared',
-    ],
-    ['is empty, without a length', {}, () => once(), 'the response is empty'],
+  const cut = new HttpFailure('the connection was reset', { sent: true })
+  it.each<[string, string, Partial<Scripted>, string]>([
+    ['breaks off', '1000', { body: PNG, cut }, 'the connection was reset'],
+    ['is shorter than declared', '100', { body: PNG }, 'the response ended after 70 of 100 bytes'],
+    ['is longer than declared', '60', { body: PNG }, 'the host sent more than the 60 bytes it declared'],
+    ['is empty, without a length', '', {}, 'the response is empty'],
   ])(
     'that %s is requested again five times, then fails and leaves no file',
-    async (_, headers, chunks, reason) => {
+    async (_, length, response, reason) => {
       const folder = newFolder()
-      const { fetch, requests } = fetchOf(() => answer(chunks, headers))
+      const { fetch, requests } = fetchOf({ status: 200, headers: { 'content-length': length }, ...response })
       const { error, waits } = await download({ fetch, folder, url: `${URL}?sig=secret` })
       expect(error).toMatchObject({
         ...{
@@ -169,7 +149,7 @@ describe('an incomplete response', () => {
 describe('a response that is not the file', () => {
   // What each status means is the table of output-request.test.ts.
   it.each([206, 404, 416])('ends the download at once: %i', async (code) => {
-    const { fetch, requests } = fetchOf(() => status(code))
+    const { fetch, requests } = fetchOf({ status: code, body: '{}' })
     const { error } = await download({ fetch, url: `${URL}?sig=1` })
     expect(error).toMatchObject({
       code: 'download_failed',
@@ -181,7 +161,7 @@ describe('a response that is not the file', () => {
   })
 
   it('is requested again after the Retry-After of the host', async () => {
-    const { fetch } = fetchOf(() => status(429, { 'retry-after': '20' }))
+    const { fetch } = fetchOf({ status: 429, headers: { 'retry-after': '20' } })
     const { error, waits } = await download({ fetch })
     expect(error).toMatchObject({ httpStatus: 429 })
     expect(waits).toEqual(Array(5).fill(20_000))
@@ -190,7 +170,11 @@ describe('a response that is not the file', () => {
   it('refuses a web page in place of a picture, and writes no file', async () => {
     const folder = newFolder()
     const page = '<!doctype html><title>Sign in</title>'
-    const { fetch } = fetchOf(() => answer(() => once(page), { 'content-type': 'text/html; charset=utf-8' }))
+    const { fetch } = fetchOf({
+      status: 200,
+      body: page,
+      headers: { 'content-type': 'text/html; charset=utf-8' },
+    })
     expect((await download({ fetch, folder })).error?.message).toMatch(/a web page instead of the image/)
     expect(contents(folder)).toEqual([])
     expect(await download({ fetch, kind: 'model' })).toMatchObject({ ok: true })
@@ -199,15 +183,15 @@ describe('a response that is not the file', () => {
 
 describe('an expired link', () => {
   it('is replaced by a fresh link', async () => {
-    const { fetch, requests } = fetchOf(({ url }) => (url.search === '?fresh' ? png() : status(403)))
+    const { fetch, requests } = fetchOf({ status: 403 }, { status: 200, body: PNG })
     const result = await download({ fetch, freshUrl: async () => `${URL}?fresh` })
     expect(result).toMatchObject({ ok: true, file: { url: `${URL}?fresh` }, waits: [] })
-    expect(requests).toHaveLength(2)
+    expect(requests.map(({ url }) => url.href)).toEqual([URL, `${URL}?fresh`])
   })
 
   it('is replaced only once', async () => {
     let freshened = 0
-    const { fetch, requests } = fetchOf(...[403, 503, 410].map((code) => () => status(code)))
+    const { fetch, requests } = fetchOf({ status: 403 }, { status: 503 }, { status: 410 })
     const { error } = await download({ fetch, freshUrl: async () => `${URL}/${++freshened}` })
     expect(error).toMatchObject({ httpStatus: 410 })
     expect([requests.length, freshened]).toEqual([3, 1])
@@ -226,7 +210,7 @@ describe('an expired link', () => {
     ],
   ])('is an error when the service gives %s', async (_, fresh, asked, message) => {
     let freshened = 0
-    const { fetch, requests } = fetchOf(() => status(403))
+    const { fetch, requests } = fetchOf({ status: 403 })
     const freshUrl = () => {
       freshened++
       return fresh()
@@ -255,7 +239,7 @@ describe('redirects', () => {
     ['file:///etc/passwd', 1, 'redirects to something that is not an http or https URL'],
     ['/again', 11, 'more than 10 times'],
   ])('to %s are refused', async (location, asked, message) => {
-    const { fetch, requests } = fetchOf(() => status(302, { location }))
+    const { fetch, requests } = fetchOf({ status: 302, headers: { location } })
     expect((await download({ fetch })).error?.message).toContain(message)
     expect(requests).toHaveLength(asked)
   })
@@ -263,7 +247,7 @@ describe('redirects', () => {
   it.each(['file:///etc/passwd', 'ftp://x/y', 'data:,x', 'not a url', ''])(
     'or not, %j is not the URL of an output',
     async (url) => {
-      const { fetch, requests } = fetchOf(png)
+      const { fetch, requests } = fetchOf({ status: 200, body: PNG })
       expect((await download({ fetch, url })).error).toMatchObject({ code: 'download_failed' })
       expect(requests).toHaveLength(0)
     },

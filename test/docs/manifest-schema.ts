@@ -2,6 +2,7 @@
  * docs/schemas/manifest.json, for editors: the fields of a row, and the parameters of the built-in models. It accepts every manifest that
  * `rushes batch` accepts; what depends on defaults or on other rows, only `rushes batch` checks.
  */
+import { parse } from 'yaml'
 import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/row.js'
 import {
   builtInSchema,
@@ -13,76 +14,69 @@ import {
 
 type Json = Readonly<Record<string, unknown>>
 
-const PLACEHOLDER = { type: 'string', pattern: '\\{[^{}]+\\}' }
-const MODEL = { type: 'string', pattern: '^[^/\\s]+/\\S+$' }
 const orNull = (...schemas: readonly Json[]): Json => ({ anyOf: [...schemas, { type: 'null' }] })
 const listOf = (items: Json): Json => ({ type: 'array', items, minItems: 1, uniqueItems: true })
 const mapOver = (names: readonly string[], of: (name: string) => unknown): Json =>
   Object.fromEntries(names.map((name) => [name, of(name)]))
 
-const NAME = {
-  type: ['string', 'number', 'boolean', 'null'],
-  pattern:
-    '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$',
-  maxLength: 1_000,
-}
-const LABEL = {
-  type: ['string', 'number', 'boolean'],
-  pattern: '^\\s*[^\\s\\p{Cc}]([^\\p{Cc}]*[^\\s\\p{Cc}])?\\s*$',
-}
-
-/** Fields of a row that are not parameters. */
-const OWN: Readonly<Record<string, Json>> = {
-  name: {
-    description: 'Name of the run, here and in the lock file; default: the path of the output',
-    ...NAME,
-  },
-  kind: { description: 'Image or video', ...orNull({ enum: KINDS }, PLACEHOLDER) },
-  model: {
-    description: 'Identifier published for the model, instead of the one in `models` or the settings',
-    ...orNull(MODEL, PLACEHOLDER),
-  },
-  output: {
-    description:
-      'Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in',
-    ...NAME,
-  },
-  count: {
-    description: 'Number of runs of the same input, each with its own file',
-    ...orNull(
-      { type: 'integer', minimum: 1, maximum: MAX_RUNS },
-      { type: 'string', pattern: '^0*[1-9][0-9]*$', maxLength: 5 },
-    ),
-  },
-  label: {
-    description: 'A label, or a list of labels, that the journal keeps with each run; never sent',
-    ...orNull(LABEL, { type: 'array', items: LABEL }),
-  },
-  input: {
-    description:
-      'Whole input of the model: for a model without known parameters, and for parameters named like a field',
-    type: ['object', 'null'],
-  },
-  matrix: {
-    description: 'Lists of values: one run for each combination; {key} is replaced in all its texts',
-    type: ['object', 'null'],
-    minProperties: 1,
-    propertyNames: {
-      pattern: '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_-]*$',
-      not: { enum: ['name', 'output', 'count', 'matrix', 'exclude', 'include', 'index', 'ext', 'id'] },
-    },
-    properties: {
-      kind: listOf({ anyOf: [{ enum: KINDS }, PLACEHOLDER] }),
-      input: listOf({ type: 'object' }),
-    },
-    additionalProperties: listOf({ not: { type: 'null' } }),
-  },
-  exclude: {
-    description: 'Combinations of the matrix that are left out: [{animal: bear, aspect_ratio: "16:9"}]',
-    type: ['array', 'null'],
-    items: { type: 'object', minProperties: 1 },
-  },
-}
+/** What several fields share, and the fields of a row that are not parameters. */
+const { shared, fields: OWN } = parse(
+  `
+shared:
+  placeholder: &placeholder { type: string, pattern: '\\{[^{}]+\\}' }
+  model: &model { type: string, pattern: '^[^/\\s]+/\\S+$' }
+  kind: &kind { anyOf: [{ enum: [${KINDS}] }, *placeholder] }
+  name: &name
+    type: [string, number, boolean, "null"]
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$'
+    maxLength: 1000
+  label: &label
+    type: [string, number, boolean]
+    pattern: '^\\s*[^\\s\\p{Cc}]([^\\p{Cc}]*[^\\s\\p{Cc}])?\\s*$'
+fields:
+  name:
+    description: "Name of the run, here and in the lock file; default: the path of the output"
+    <<: *name
+  kind:
+    description: Image or video
+    anyOf: [{ enum: [${KINDS}] }, *placeholder, { type: "null" }]
+  model:
+    description: Identifier published for the model, instead of the one in \`models\` or the settings
+    anyOf: [*model, *placeholder, { type: "null" }]
+  output:
+    description: "Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in"
+    <<: *name
+  count:
+    description: Number of runs of the same input, each with its own file
+    anyOf:
+      - { type: integer, minimum: 1, maximum: ${MAX_RUNS} }
+      - { type: string, pattern: '^0*[1-9][0-9]*$', maxLength: 5 }
+      - { type: "null" }
+  label:
+    description: A label, or a list of labels, that the journal keeps with each run; never sent
+    anyOf: [*label, { type: array, items: *label }, { type: "null" }]
+  input:
+    description: "Whole input of the model: for a model without known parameters, and for parameters named like a field"
+    type: [object, "null"]
+  matrix:
+    description: "Lists of values: one run for each combination; {key} is replaced in all its texts"
+    type: [object, "null"]
+    minProperties: 1
+    propertyNames:
+      pattern: '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_-]*$'
+      not: { enum: [name, output, count, matrix, exclude, include, index, ext, id] }
+    properties:
+      kind: { type: array, items: *kind, minItems: 1, uniqueItems: true }
+      input: { type: array, items: { type: object }, minItems: 1, uniqueItems: true }
+    additionalProperties: { type: array, items: { not: { type: "null" } }, minItems: 1, uniqueItems: true }
+  exclude:
+    description: 'Combinations of the matrix that are left out: [{animal: bear, aspect_ratio: "16:9"}]'
+    type: [array, "null"]
+    items: { type: object, minProperties: 1 }
+`,
+  { merge: true },
+)
+const { placeholder: PLACEHOLDER, model: MODEL } = shared
 
 /** A value of a parameter in a row. */
 function parameterValue(schema: ParameterSchema): Json {

@@ -1,59 +1,51 @@
 /** Prices in whole millionths. */
 import { describe, expect, it } from 'vitest'
-import type { ModelInput, ParameterSchema, Price } from '../../src/protocol/models.js'
+import { parse } from 'yaml'
+import type { ModelInput, Price } from '../../src/protocol/models.js'
 import { amountOf, amountText, millionthsOf, parseAmount, sumOf } from '../../src/protocol/price.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 
-/** The price of an input whose model has these parameters. */
-const priced = (
-  price: Partial<Price> | undefined,
-  input: ModelInput,
-  properties: Record<string, Partial<ParameterSchema>> = {},
-) =>
+/** The price of an input, in millionths. `properties`: what the schema of its model says of defaults. */
+const priced = (price: Partial<Price> | undefined, input: ModelInput, properties = {}) =>
   millionthsOf(
     {
       price: price && { run: 1, factors: {}, ...price },
-      input: {
-        ...{ type: 'object', title: '', description: '', required: [] },
-        properties: properties as Record<string, ParameterSchema>,
-      },
+      input: { ...{ type: 'object', title: '', description: '', required: [] }, properties },
     },
     input,
   )
 
 describe('a price in millionths', () => {
-  it.each<[string, Partial<Price> | undefined, ModelInput, number | undefined]>([
-    ['without factors', { run: 0.4 }, {}, 400_000],
+  it.each([
+    ['without factors', 'run: 0.4', '', 400_000],
     [
       'with two factors',
-      { run: 0.4, factors: { size: { m: 1.5 }, seconds: { 10: 2 } } },
-      { size: 'm', seconds: '10' },
+      'run: 0.4, factors: {size: {m: 1.5}, seconds: {10: 2}}',
+      'size: m, seconds: "10"',
       1_200_000,
     ],
-    ['of a value without a factor', { factors: { size: { m: 2 } } }, { size: 'l' }, 1_000_000],
-    ['without the value', { factors: { size: { m: 2, undefined: 9 } } }, {}, 1_000_000],
-    ['of a boolean', { factors: { hd: { true: 2, false: 3 } } }, { hd: false }, 3_000_000],
-    ['of a list', { factors: { loras: { a: 9 } } }, { loras: ['a'] }, 1_000_000],
-    [
-      'of a map',
-      { factors: { region: { x: 9, y: 0.5 } } },
-      { region: { toString: 1, valueOf: 1 } },
-      9_000_000,
-    ],
-    ['rounded up', { run: 0.333333, factors: { size: { m: 0.1 } } }, { size: 'm' }, 33_334],
-    ['that is whole', { run: 2.5, factors: { size: { m: 2 } }, round_up: true }, {}, 3_000_000],
-    ['of the smallest amount', { run: 0.000001, factors: { size: { m: 0.000001 } } }, { size: 'm' }, 1],
-    ['too large', { run: 1e9, factors: { size: { m: 1e9 } } }, { size: 'm' }, LARGEST],
-    ['that is missing', undefined, { size: 'm' }, undefined],
-  ])('%s', (_, price, input, expected) => {
-    expect(priced(price, input)).toBe(expected)
+    ['of a value without a factor', 'factors: {size: {m: 2}}', 'size: l', 1_000_000],
+    ['without the value', 'factors: {size: {m: 2, undefined: 9}}', '', 1_000_000],
+    ['of a boolean', 'factors: {hd: {true: 2, false: 3}}', 'hd: false', 3_000_000],
+    ['of a list', 'factors: {loras: {a: 9}}', 'loras: [a]', 1_000_000],
+    ['of a map', 'factors: {region: {x: 9, y: 0.5}}', 'region: {toString: 1, valueOf: 1}', 9_000_000],
+    ['rounded up', 'run: 0.333333, factors: {size: {m: 0.1}}', 'size: m', 33_334],
+    ['that is whole', 'run: 2.5, factors: {size: {m: 2}}, round_up: true', '', 3_000_000],
+    ['of the smallest amount', 'run: 0.000001, factors: {size: {m: 0.000001}}', 'size: m', 1],
+    ['too large', 'run: 1000000000, factors: {size: {m: 1000000000}}', 'size: m', LARGEST],
+  ])('%s: %s, for %s', (_, price, input, expected) => {
+    expect(priced(parse(`{${price}}`), parse(`{${input}}`))).toBe(expected)
+  })
+
+  it('is missing where the model has none', () => {
+    expect(priced(undefined, { size: 'm' })).toBeUndefined()
   })
 
   it('counts the default of a parameter that is left out, and not of one that is sent', () => {
     const price = { factors: { steps: { 20: 2, 30: 3 } } }
-    const steps = { steps: { default: 20 } }
-    expect([{}, { steps: 30 }, { steps: 40 }].map((input) => priced(price, input, steps))).toEqual([
+    const inputs = [{}, { steps: 30 }, { steps: 40 }]
+    expect(inputs.map((input) => priced(price, input, { steps: { default: 20 } }))).toEqual([
       2_000_000, 3_000_000, 1_000_000,
     ])
   })

@@ -60,21 +60,27 @@ describe('an id', () => {
     expect(isRunId(text)).toBe(is)
   })
 
-  it.each<[string, unknown, string | undefined]>([
-    ['an integer', { id: 0 }, '0'],
-    ['a list of one in its place', { id: ['a'] }, undefined],
-    ['what every object inherits', Object.create({ id: 'a' }), undefined],
-    ['an envelope in an envelope', { data: { run: { id: 'a' } } }, undefined],
-    ['an invalid one, which is passed over', { id: '', run_id: 'a' }, 'a'],
-    ['an envelope, which comes after the fields beside it', { run: { id: 'b' }, runId: 'a' }, 'a'],
-    ...[undefined, 'run', 'data', 'result'].flatMap((envelope) =>
-      ['id', 'run_id', 'runId'].map((name): [string, unknown, string] => {
-        const holder = { [name]: 'a' }
-        return [`${name} in ${envelope ?? 'the body'}`, envelope ? { [envelope]: holder } : holder, 'a']
-      }),
+  const ENVELOPES = ['%', '{"run": %}', '{"data": %}', '{"result": %}']
+  it.each<[string, string | undefined]>([
+    ...ENVELOPES.flatMap((envelope) =>
+      ['id', 'run_id', 'runId'].map((name): [string, string] => [
+        envelope.replace('%', `{"${name}": "a"}`),
+        'a',
+      ]),
     ),
-  ])('of %s', (_, body, id) => {
-    expect(findRunId({ body, location: undefined })).toBe(id)
+    ['{"id": 0}', '0'],
+    ['{"id": ["a"]}', undefined],
+    // An envelope in an envelope.
+    ['{"data": {"run": {"id": "a"}}}', undefined],
+    // An invalid id is passed over, and an envelope comes after the fields beside it.
+    ['{"id": "", "run_id": "a"}', 'a'],
+    ['{"run": {"id": "b"}, "runId": "a"}', 'a'],
+  ])('in a body: %s: %s', (body, id) => {
+    expect(findRunId({ body: JSON.parse(body), location: undefined })).toBe(id)
+  })
+
+  it('is not what every object inherits', () => {
+    expect(findRunId({ body: Object.create({ id: 'a' }), location: undefined })).toBeUndefined()
   })
 
   it.each([
@@ -109,7 +115,6 @@ describe('an answer', () => {
 })
 
 describe('a run', () => {
-  const urls = ['https://cdn.test/1.png']
   const runOf = (value: unknown) => {
     const run = parseRun(value, 'r1')
     return run.ok ? run.value : run.wrong
@@ -125,26 +130,27 @@ describe('a run', () => {
     expect(runOf(value)).toMatch(/^the (body is not a JSON object|run has no status)$/)
   })
 
-  it.each<[string, object, string | undefined]>([
-    ['error.message', { error: { message: 'too dark', code: 'dark' } }, 'too dark'],
-    ['error.code', { error: { code: 'dark' } }, 'dark'],
-    ['error', { error: 'too dark' }, 'too dark'],
-    ['message', { message: 'too dark' }, 'too dark'],
-    ['failure_reason', { failure_reason: 'too dark' }, 'too dark'],
-    ['no text', { error: 5, message: ' ' }, undefined],
-  ])('that failed is explained by %s, and has no URLs', (_, more, failure) => {
-    expect(runOf({ status: 'failed', output: { urls }, ...more })).toMatchObject({ failure, urls: [] })
+  it.each([
+    ['"error": {"message": "too dark", "code": "dark"}', 'too dark'],
+    ['"error": {"code": "dark"}', 'dark'],
+    ['"error": "too dark"', 'too dark'],
+    ['"message": "too dark"', 'too dark'],
+    ['"failure_reason": "too dark"', 'too dark'],
+    ['"error": 5, "message": " "', undefined],
+  ])('that failed is explained by %s, and has no URLs', (more, failure) => {
+    const text = `{"status": "failed", "output": {"urls": ["https://cdn.test/1.png"]}, ${more}}`
+    expect(runOf(JSON.parse(text))).toMatchObject({ failure, urls: [] })
   })
 
   it.each([
-    {},
-    { output: { urls: [] } },
-    { output: { urls: urls[0] } },
-    { output: { urls: ['ftp://cdn.test/1.png'] } },
-    { output: { urls: [...urls, '/1.png'] } },
-  ])('that succeeded has no URLs, and the reason, with %j', (output) => {
+    '"output": {}',
+    '"output": {"urls": []}',
+    '"output": {"urls": "https://cdn.test/1.png"}',
+    '"output": {"urls": ["ftp://cdn.test/1.png"]}',
+    '"output": {"urls": ["https://cdn.test/1.png", "/1.png"]}',
+  ])('that succeeded has no URLs, and the reason, with %s', (output) => {
     const withoutUrls = expect.stringMatching(/^output\.urls /)
-    expect(runOf({ status: 'succeeded', ...output })).toMatchObject({ urls: [], withoutUrls })
+    expect(runOf(JSON.parse(`{"status": "succeeded", ${output}}`))).toMatchObject({ urls: [], withoutUrls })
   })
 })
 
@@ -157,25 +163,21 @@ describe('the statuses', () => {
       for (const written of [word, word.toUpperCase(), ` ${word} `]) expect(phaseOf(written)).toBe('failed')
   })
 
-  it.each<[string, string, further?: string]>([
+  it.each([
     [' Succeeded ', 'succeeded'],
-    ...['queued', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '].map(
-      (status): [string, string] => [status, 'running'],
-    ),
+    ...['queued', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '].map((each) => [
+      each,
+      'running',
+    ]),
     ['MODERATED', 'failed', 'moderated'],
     ['blocked', 'failed', ' Blocked '],
-  ])('%j mean %s (further failures: %s)', (status, phase, further) => {
+  ])('%j mean %s (further failures: %s)', (status = '', phase, further) => {
     expect(phaseOf(status, further === undefined ? [] : [further])).toBe(phase)
   })
 
   it('of the local service are understood by the client, and move only forward but for a lost renderer', () => {
-    expect(LOCAL_STATUSES.map((status) => phaseOf(status))).toEqual([
-      'running',
-      'running',
-      'succeeded',
-      'failed',
-      'failed',
-    ])
+    const phases = LOCAL_STATUSES.map((status) => phaseOf(status))
+    expect(phases).toEqual(['running', 'running', 'succeeded', 'failed', 'failed'])
     for (const status of LOCAL_STATUSES)
       expect(LOCAL_MOVES[status].length === 0).toBe(phaseOf(status) !== 'running')
   })

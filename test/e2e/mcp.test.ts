@@ -84,9 +84,9 @@ describe.concurrent('rushes mcp', () => {
     expect(rowsOf(place.home)).toHaveLength(1)
   })
 
-  it('pays for one run when three servers get the same request_id at once', async () => {
+  it('pays for one run when two servers get the same request_id at once', async () => {
     const place = await person()
-    const servers = await Promise.all([1, 2, 3].map(() => connect(place)))
+    const servers = await Promise.all([connect(place), connect(place)])
     const args = { prompt: 'a boat', request_id: 'boat', wait: false }
     const answers = await Promise.all(servers.map(({ call }) => call('create_video', args)))
     const [row, ...others] = rowsOf(place.home)

@@ -57,7 +57,9 @@ describe.concurrent('serve', () => {
   })
 
   // The clean-up of this very test: the one that vitest exports belongs to any of the concurrent tests.
-  it('shows the first key when it listens, and not before', async ({ onTestFinished }) => {
+  it('shows the first key when it listens, and not before; with --no-console it has no console', async ({
+    onTestFinished,
+  }) => {
     const place = createPlace()
     const other = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void other.close())
@@ -69,8 +71,10 @@ describe.concurrent('serve', () => {
       expect(refused.stderr).toContain(`Port ${port} on 127.0.0.1 is in use.`)
       expect(refused.stderr).not.toMatch(/^\s+at /m)
     }
-    const { apiKey } = await serve(place)
-    expect(apiKey).toMatch(/^rk_/)
+    const service = await serve(place, ['--no-console'])
+    expect(service.apiKey).toMatch(/^rk_/)
+    expect(JSON.parse(service.process.printed.stdout)).not.toHaveProperty('console')
+    expect((await fetch(`${service.url}/`)).status).toBe(404)
   })
 
   // With a database: `serve-database.system.ts`.
@@ -106,11 +110,5 @@ describe.concurrent('serve', () => {
       rushes run image "a fox" -q`,
     )
     expect(made).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^http\S+\n$/) })
-  })
-
-  it('has no console with --no-console', async () => {
-    const place = await serve(createPlace(), ['--no-console'])
-    expect(JSON.parse(place.process.printed.stdout)).not.toHaveProperty('console')
-    expect((await fetch(`${place.url}/`)).status).toBe(404)
   })
 })

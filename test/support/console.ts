@@ -73,6 +73,8 @@ export interface Browser {
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer>
   get(path: string): Promise<Answer>
+  /** Gets a page. Returns its words. */
+  words(path: string): Promise<string>
   /** Sends JSON. */
   post(path: string, body?: unknown): Promise<Answer>
   /** Sends a form: with files as multipart, else urlencoded. */
@@ -109,6 +111,7 @@ export function createBrowser(
       return answer
     },
     get: (path) => browser.ask('GET', path),
+    words: async (path) => wordsOf(await browser.get(path)),
     post: (path, body) => browser.ask('POST', path, body, { 'content-type': 'application/json' }),
     async submit(path, fields = {}) {
       const form = new FormData()
@@ -170,6 +173,16 @@ export async function signInByLink(service: TestService, email = ANN, account?: 
   if (status !== 200) throw new Error(`the link was refused: ${JSON.stringify(body)}`)
   return browser
 }
+
+/** A service, and a browser of its first user with a session. */
+export async function signedIn(options?: TestServiceOptions) {
+  const service = await createConsoleService(options)
+  return { service, browser: await signInByLink(service) }
+}
+
+/** Where an answer leads the browser. Undefined if it shows a page. */
+export const leadsTo = ({ status, header }: Answer): string | undefined =>
+  status === 303 ? header('location') : undefined
 
 /** The words of a page, without its tags. */
 export const wordsOf = ({ body }: Answer): string =>

@@ -11,6 +11,8 @@ import {
   createConsoleService,
   createInConsole,
   hiddenField,
+  leadsTo,
+  signedIn,
   signInByLink,
   withStore,
   wordsOf,
@@ -24,8 +26,7 @@ const statusWith = async (service: TestService, key: string | undefined) =>
 
 describe('API keys', () => {
   test('are created by the form, shown once, and work; the same form sent again makes none', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const fields = {
       form_key: hiddenField(await browser.get('/keys/new'), 'form_key'),
       name: 'CI <nightly>',
@@ -57,8 +58,7 @@ describe('API keys', () => {
   })
 
   test('are changed, disabled and enabled; what the form cannot show stays', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     await withStore(service, (store) =>
       store.changeKey(1, { name: 'c\u200bi', expiresAtMs: 1, rate: { requests: 5, windowMs: 1_000 } }),
     )
@@ -66,22 +66,21 @@ describe('API keys', () => {
     const [, name = ''] = /name="name" value="([^"]*)"/.exec(form.body) ?? []
     const values = { name, spend_limit: '', allowed_ips: '', expires_at: '1970-01-01' }
     const saved = await browser.submit('/keys/1', { ...values, quota: '3' })
-    expect([saved.status, saved.header('location')]).toEqual([303, '/keys#key-1'])
+    expect(leadsTo(saved)).toBe('/keys#key-1')
     const key = () => withStore(service, (store) => store.findAccountKey(1, 1))
     expect(await key()).toMatchObject({ quota: 3, expiresAtMs: 1, rate: { requests: 5 }, name: 'c\u200bi' })
     await browser.submit('/keys/1/disable')
     expect(await key()).toMatchObject({ disabled: true })
     await browser.submit('/keys/1/enable')
     expect(await key()).toMatchObject({ disabled: false })
-    expect(wordsOf(await browser.get('/keys'))).toContain('expired')
+    expect(await browser.words('/keys')).toContain('expired')
   })
 
   test.each<[field: string, value: string, says: RegExp]>([
     ['name', ' ', /1 to 100 characters/],
     ['allowed_ips', '10.0.0.0/33', /not an IP address or CIDR range/],
   ])('with the %s %j are refused, and the form keeps its texts', async (field, value, says) => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { browser } = await signedIn()
     const answer = await browser.submit('/keys', { name: 'kept', form_key: 'k', [field]: value })
     expect(answer.status).toBe(422)
     expect(wordsOf(answer)).toMatch(says)
@@ -111,8 +110,7 @@ describe('API keys', () => {
 
 describe('credits', () => {
   test('show the balance, bars, and a ledger that is filtered by its URL', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     await createByKey(service, 2)
     const id = await createInConsole(browser)
     await browser.submit(`/runs/${id}/cancel`)
@@ -136,8 +134,7 @@ describe('credits', () => {
   })
 
   test('as CSV have all entries that match, and no formula', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     await withStore(service, (store) => store.changeKey(1, { name: '=1+1' }))
     const [id] = await createByKey(service, 1)
     const { header, body } = await browser.get('/credits.csv?kind=charge')
@@ -157,8 +154,7 @@ describe('the account', () => {
     withStore(service, async (store) => (await store.findUser(email))?.id)
 
   test('lists the sessions, and ends others', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const other = await signInByLink(service)
     const page = await browser.get('/account')
     expect(wordsOf(page)).toContain('this session')
@@ -170,8 +166,7 @@ describe('the account', () => {
   })
 
   test('adds a user with a link that is shown once and lives three days', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const added = await browser.submit('/account/users', { email: ' Bob@Example.com ' })
     expect([added.status, added.header('cache-control')]).toEqual([200, 'no-store'])
     expect(wordsOf(added)).toContain('A link for bob@example.com. It signs in once, within three days.')
@@ -192,8 +187,7 @@ describe('the account', () => {
   })
 
   test('removes another user, whose session ends, but never oneself or one of another account', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const bob = await signInByLink(service, 'bob@example.com')
     await addUser(service, 'eve@example.com', 'other')
     const remove = async (by: Browser, email: string) =>

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { builtInSchema, type ModelDocument } from '../../../src/protocol/models.js'
 import {
   BOAT,
-  type Browser,
   createBrowser,
   createConsoleService,
   createInConsole,
   hiddenField,
-  signInByLink,
+  leadsTo,
+  signedIn,
   submitRun,
   withStore,
   wordsOf,
@@ -30,16 +30,11 @@ const runsOf = (service: TestService) =>
 
 const inputOf = async (service: TestService, id: string) => (await runOf(service, id)).input
 
-async function createForm(): Promise<{ service: TestService; browser: Browser }> {
-  const service = await createConsoleService()
-  return { service, browser: await signInByLink(service) }
-}
-
 test('the form has the fields of the model, seconds after durations, and the price with its unit', async () => {
-  const { browser } = await createForm()
+  const { browser } = await signedIn()
   const page = await browser.get('/new?model=rushes/preview-video')
   expect(wordsOf(page)).toMatch(/Duration 5 s 10 s .*5 credits of 10,000 credits/)
-  expect(wordsOf(await browser.get('/new'))).toMatch(/Quality basic high .*1 credit of 10,000 credits/)
+  expect(await browser.words('/new')).toMatch(/Quality basic high .*1 credit of 10,000 credits/)
   const other = await browser.submit('/new/form', {
     model: 'rushes/preview-video',
     prompt: 'kept',
@@ -56,7 +51,7 @@ test.each([
 ])(
   'with another model, the ratio "%s" of an image becomes "%s"; the default is empty',
   async (aspect_ratio, expected) => {
-    const { browser } = await createForm()
+    const { browser } = await signedIn()
     const { body } = await browser.submit('/new/form', { model: BOAT.model, aspect_ratio })
     const [, chosen] = /name="aspect_ratio" value(?:="([^"]*)")? checked/.exec(body) ?? ['', 'none']
     expect(chosen ?? '').toBe(expected)
@@ -64,7 +59,7 @@ test.each([
 )
 
 test('the price follows the fields and the number of runs, without the files', async () => {
-  const { browser } = await createForm()
+  const { browser } = await signedIn()
   const priceOf = async (fields: Record<string, string>) => {
     const answer = await browser.submit('/new/price', { model: FOX.model, ...fields })
     expect(answer.body).toMatch(/^<output id="price"/)
@@ -76,7 +71,7 @@ test('the price follows the fields and the number of runs, without the files', a
 
 describe('a form that is sent', () => {
   test('leads to its run; several go to the list', async () => {
-    const { service, browser } = await createForm()
+    const { service, browser } = await signedIn()
     const fields = { prompt: 'a fox\r\nin snow', aspect_ratio: '3:2', quality: '', image_urls: '' }
     const id = await createInConsole(browser, fields)
     expect(await inputOf(service, id)).toEqual({
@@ -85,12 +80,12 @@ describe('a form that is sent', () => {
       seed: expect.any(Number),
     })
     const several = await submitRun(browser, { count: '3' })
-    expect([several.status, several.header('location')]).toEqual([303, '/runs'])
+    expect(leadsTo(several)).toBe('/runs')
     expect(await runsOf(service)).toHaveLength(4)
   })
 
   test('twice unchanged is one run; changed, or with another number of runs, it is another', async () => {
-    const { service, browser } = await createForm()
+    const { service, browser } = await signedIn()
     const key = hiddenField(await browser.get('/new'), 'form_key')
     const send = (fields = {}) => createInConsole(browser, { form_key: key, ...fields })
     const [one, same] = await Promise.all([send(), send()])
@@ -106,7 +101,7 @@ describe('a form that is sent', () => {
   })
 
   test('is drawn again with 422 and its texts, where a field is wrong', async () => {
-    const { service, browser } = await createForm()
+    const { service, browser } = await signedIn()
     const refused = async (fields: Record<string, string>) => {
       const answer = await submitRun(browser, fields)
       expect(answer.status).toBe(422)
@@ -123,7 +118,7 @@ describe('a form that is sent', () => {
   })
 
   test('says how many of several runs the balance was enough for, and pays each once', async () => {
-    const { service, browser } = await createForm()
+    const { service, browser } = await signedIn()
     await withStore(service, (store) =>
       store.addCredits({ account: 'default', amount: -9_997, nowMs: 0 }, () => {}),
     )
@@ -137,7 +132,7 @@ describe('a form that is sent', () => {
     ['multipart/form-data', 400],
     ['application/json', 400],
   ])('as %s without a form is refused', async (type, status) => {
-    const { browser } = await createForm()
+    const { browser } = await signedIn()
     expect((await browser.ask('POST', '/runs', 'x', { 'content-type': type })).status).toBe(status)
   })
 })
@@ -150,10 +145,9 @@ test('the default of a required parameter is sent, as it is shown', async () => 
     required: ['prompt', 'style'],
     properties: { ...properties, style },
   }
-  const service = await createConsoleService({
+  const { service, browser } = await signedIn({
     models: [{ document: { name: 'acme/still', kind: 'image', input } }],
   })
-  const browser = await signInByLink(service)
   const { body } = await browser.get('/new?model=acme/still')
   const [, chosen] = /name="style" value(?:="([^"]*)")? checked/.exec(body) ?? []
   const id = await createInConsole(browser, { model: 'acme/still', style: chosen ?? '' })
@@ -162,7 +156,7 @@ test('the default of a required parameter is sent, as it is shown', async () => 
 
 describe('reference images', () => {
   test('must be chosen again when the form is drawn again; a reference that is gone is refused', async () => {
-    const { service, browser } = await createForm()
+    const { service, browser } = await signedIn()
     const wrong = await submitRun(browser, { 'files.image_urls': PNG, quality: 'best' })
     expect([wrong.status, wordsOf(wrong)]).toEqual([422, expect.stringContaining('Choose the files again.')])
     const gone = await submitRun(browser, { 'reference.image_urls': '/runs/run_none/references/0' })
@@ -171,8 +165,7 @@ describe('reference images', () => {
   })
 
   test('can be files, URLs and outputs of earlier runs; an earlier run fills in the form', async () => {
-    const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn({ rendering: true, engine: createInstantEngine() })
     const first = await createInConsole(browser, {
       'files.image_urls': PNG,
       image_urls: 'https://example.com/a.png',
@@ -201,7 +194,7 @@ describe('reference images', () => {
   })
 
   test('that are no images, or names of other places, are refused or ignored', async () => {
-    const { service, browser } = await createForm()
+    const { service, browser } = await signedIn()
     const text = await submitRun(browser, {
       'files.image_urls': new File(['<svg/>'], 'x.svg', { type: 'image/png' }),
     })
@@ -230,8 +223,7 @@ describe('further media parameters', () => {
 
   test('have a field each, for a file or a URL, which is checked by its content and filled in again', async () => {
     const engine = createInstantEngine()
-    const service = await createConsoleService({ models: [{ document }], rendering: true, engine })
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn({ models: [{ document }], rendering: true, engine })
     const page = await browser.get('/new')
     expect(page.body).toContain('name="files.mask"')
     expect(page.body).toContain('name="files.song_url"')
@@ -262,8 +254,7 @@ test('a run again with changes says which of its parameters the form has no fiel
   const schema = { type: 'object', title: 'image', description: '', required: ['prompt'] }
   const input = { ...schema, properties: { prompt, camera } }
   const document = { name: 'acme/still', kind: 'image', input } as ModelDocument
-  const service = await createConsoleService({ models: [{ document }] })
-  const browser = await signInByLink(service)
+  const { service, browser } = await signedIn({ models: [{ document }] })
   const { body } = await ask(service, 'POST', '/api/v1/runs', {
     model: document.name,
     input: { prompt: 'a fox', camera: { zoom: 2 } },

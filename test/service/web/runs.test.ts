@@ -7,7 +7,9 @@ import {
   createByKey,
   createConsoleService,
   createInConsole,
+  leadsTo,
   load,
+  signedIn,
   signInByLink,
   submitRun,
   withStore,
@@ -41,9 +43,8 @@ const rendering = () => createConsoleService({ rendering: true, engine: createIn
 
 describe('the list', () => {
   test('shows runs newest first, as a list or a grid', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    expect(wordsOf(await browser.get('/runs'))).toContain('No runs yet.')
+    const { service, browser } = await signedIn()
+    expect(await browser.words('/runs')).toContain('No runs yet.')
     const [one = '', two = ''] = await createByKey(service, 2)
     const three = await createInConsole(browser, { prompt: '<script>alert(1)</script> \u202egnp' })
     const list = await browser.get('/runs')
@@ -56,8 +57,7 @@ describe('the list', () => {
   })
 
   test('is filtered by its URL, which has no empty fields', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const [fox = ''] = await createByKey(service, 1)
     const [boat = ''] = await createByKey(service, 1, undefined, BOAT)
     const mine = await createInConsole(browser, { prompt: 'a Whale' })
@@ -68,16 +68,15 @@ describe('the list', () => {
     expect(await found('key=console')).toEqual([mine])
     expect(await found('key=1&search=fox')).toEqual([fox])
     expect(await found('search=whale&status=canceled')).toEqual([mine])
-    expect(wordsOf(await browser.get('/runs?search=zebra'))).toContain('No runs match.')
+    expect(await browser.words('/runs?search=zebra')).toContain('No runs match.')
     const sent = await browser.get('/runs?search=fox&status=&model=&key=')
-    expect([sent.status, sent.header('location')]).toEqual([303, '/runs?search=fox'])
+    expect(leadsTo(sent)).toBe('/runs?search=fox')
     expect((await browser.get('/runs?status=gone')).status).toBe(400)
     expect((await browser.get('/runs?size=101')).status).toBe(400)
   })
 
   test('has a link to older runs, which a script follows on scrolling', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const ids = (await createByKey(service, 5)).reverse()
     const seen: string[] = []
     let path: string | undefined = '/runs?size=2'
@@ -107,13 +106,12 @@ describe('the list', () => {
     expect((await stranger.get(`/runs/live?newest=0&at=${id}.x`)).body).not.toContain('secret')
     expect((await stranger.get(`/new?from=${id}`)).body).not.toContain('secret')
     expect(rows((await stranger.get('/runs')).body)).toEqual([])
-    expect(wordsOf(await owner.get(`/runs/${id}`))).toContain('queued')
+    expect(await owner.words(`/runs/${id}`)).toContain('queued')
   })
 })
 
 test('the page of a run shows an integer of 64 bits inside of an object', async () => {
-  const service = await createConsoleService()
-  const browser = await signInByLink(service)
+  const { service, browser } = await signedIn()
   const body = Buffer.from(
     '{"model":"rushes/preview-image","input":{"prompt":"x","more":{"seed":9007199254740993}}}',
   )
@@ -124,8 +122,7 @@ test('the page of a run shows an integer of 64 bits inside of an object', async 
 
 describe('one poll for all rows', () => {
   test('is 204 until something changed, then has the changed rows, new ones, and the balance', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const id = await createInConsole(browser)
     const { body } = await browser.get('/runs')
     const path = livePath(body)
@@ -148,8 +145,7 @@ describe('one poll for all rows', () => {
   })
 
   test('of an empty page loads it again once there is a run', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const path = livePath((await browser.get('/runs')).body)
     expect((await browser.get(path)).status).toBe(204)
     await createByKey(service, 1)
@@ -159,8 +155,7 @@ describe('one poll for all rows', () => {
 
 describe('one run', () => {
   test('has its output, its fields, and commands; its part is 204 until it changes', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const id = await createInConsole(browser, { prompt: 'a fox', aspect_ratio: '3:2' })
     const before = await browser.get(`/runs/${id}`)
     const part = /hx-get="(\/runs\/[^"]*)"/.exec(before.body)?.[1] ?? ''
@@ -181,12 +176,11 @@ describe('one run', () => {
   })
 
   test('shows a data: URL within an object as its hash, and its commands send it', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn()
     const image_url = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
     const input = { ...FOX.input, layers: [{ image_url, weight: 1 }] }
     const { id } = (await ask(service, 'POST', '/api/v1/runs', { ...FOX, input })).body
-    const [details = '', commands] = wordsOf(await browser.get(`/runs/${id}`)).split('Create it again')
+    const [details = '', commands] = (await browser.words(`/runs/${id}`)).split('Create it again')
     expect(details).toMatch(
       /Layers {"image_url":{"sha256":"\w{64}","bytes":70,"content_type":"image\/png"},"weight":1}/,
     )
@@ -197,15 +191,14 @@ describe('one run', () => {
   })
 
   test('says of a cancel what happened, and that it came too late', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
+    const { browser } = await signedIn()
     const id = await createInConsole(browser)
-    expect(wordsOf(await browser.get(`/runs/${id}`))).toContain(
+    expect(await browser.words(`/runs/${id}`)).toContain(
       'If it has not started by then, its price of 1 credit is refunded.',
     )
     const sent = await browser.submit(`/runs/${id}/cancel`)
-    expect([sent.status, sent.header('location')]).toEqual([303, `/runs/${id}`])
-    const words = wordsOf(await browser.get(`/runs/${id}`))
+    expect(leadsTo(sent)).toBe(`/runs/${id}`)
+    const words = await browser.words(`/runs/${id}`)
     expect(words).toContain('This run was canceled. Its price was refunded.')
     expect(words).not.toContain('Cancel this run?')
     expect((await browser.get('/runs')).body).not.toContain('class="bad"')
@@ -215,18 +208,17 @@ describe('one run', () => {
     const done = await createInConsole(user)
     await ended(other, done)
     const late = await user.submit(`/runs/${done}/cancel`)
-    expect(wordsOf(await user.get(late.header('location') ?? ''))).toContain('The run had already ended')
+    expect(await user.words(late.header('location') ?? '')).toContain('The run had already ended')
   })
 
   test('keeps its row when its files are deleted', async () => {
     const engine = createInstantEngine()
-    const service = await createConsoleService({ rendering: true, engine, retainMs: 60_000 })
-    const browser = await signInByLink(service)
+    const { service, browser } = await signedIn({ rendering: true, engine, retainMs: 60_000 })
     const id = await createInConsole(browser)
     await ended(service, id)
     await service.clock.advance(180_000)
-    expect(wordsOf(await browser.get(`/runs/${id}`))).toContain('The files of this run were deleted.')
-    expect(wordsOf(await browser.get('/runs'))).toContain('files deleted')
+    expect(await browser.words(`/runs/${id}`)).toContain('The files of this run were deleted.')
+    expect(await browser.words('/runs')).toContain('files deleted')
   })
 
   test('that failed says why, in red; markup and 100,000 characters stay text', async () => {
@@ -250,8 +242,7 @@ describe('one run', () => {
 })
 
 test('a page has a strict policy, is not stored by proxies, and is compressed if the browser accepts that', async () => {
-  const service = await createConsoleService()
-  const browser = await signInByLink(service)
+  const { service, browser } = await signedIn()
   const { header } = await browser.get('/runs')
   expect(header('content-security-policy')).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: http://127.0.0.1:7878; " +
@@ -297,9 +288,8 @@ test('no attribute of a page needs inline script, inline style or eval', async (
     )
 })
 
-test('a missing run is a page with 404, and a broken database leaves live parts as they are', async () => {
-  const service = await createConsoleService()
-  const browser = await signInByLink(service)
+test('a missing run is a page with 404, and its live part is empty', async () => {
+  const { browser } = await signedIn()
   const missing = await browser.get('/runs/run_none')
   expect([missing.status, wordsOf(missing)]).toEqual([404, expect.stringContaining('Not found')])
   const part = await browser.ask('GET', '/runs/run_none/state', undefined, { 'hx-request': 'true' })
@@ -307,11 +297,10 @@ test('a missing run is a page with 404, and a broken database leaves live parts 
 })
 
 test('a user of a banned account can read and cancel, but creates nothing', async () => {
-  const service = await createConsoleService()
-  const browser = await signInByLink(service)
+  const { service, browser } = await signedIn()
   const id = await createInConsole(browser)
   await withStore(service, (store) => store.setBanned('default', true))
-  expect(wordsOf(await browser.get('/runs'))).toContain('The account "default" is banned.')
+  expect(await browser.words('/runs')).toContain('The account "default" is banned.')
   const run = await submitRun(browser)
   expect([run.status, wordsOf(run)]).toEqual([422, expect.stringContaining('The account is banned.')])
   expect((await browser.submit('/keys', { name: 'x', form_key: 'k' })).status).toBe(422)

@@ -10,10 +10,12 @@ import {
   createBrowser,
   createConsoleService,
   hiddenField,
+  leadsTo,
+  signedIn,
   signInByLink,
   wordsOf,
 } from '../../support/console.js'
-import type { TestService } from '../../support/index.js'
+import type { TestServiceOptions } from '../../support/index.js'
 import { createQuickPasswords } from '../../support/passwords.js'
 import { storedText } from '../../support/test-database.js'
 
@@ -24,10 +26,10 @@ const PASSWORD = 'correct horse battery staple'
 const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 /** A user with a password, whose link has begun a session. */
-async function createUser(service: TestService): Promise<Browser> {
-  const browser = await signInByLink(service)
+async function createUser(options?: TestServiceOptions) {
+  const { service, browser } = await signedIn(options)
   await browser.post(AUTH_PATHS.password, { password: PASSWORD })
-  return browser
+  return { service, browser }
 }
 
 const signIn = async (browser: Browser, email: string, password = 'x'.repeat(12)) => {
@@ -51,10 +53,10 @@ describe('the first start', () => {
     const page = await browser.get(`/link/${linkToken}`)
     expect([page.status, browser.cookie]).toEqual([200, undefined])
     const entered = await browser.submit(AUTH_PATHS.link, { token: hiddenField(page, 'token') })
-    expect([entered.status, entered.header('location')]).toEqual([303, '/account'])
-    expect(wordsOf(await browser.get('/account'))).toContain('Set a password')
+    expect(leadsTo(entered)).toBe('/account')
+    expect(await browser.words('/account')).toContain('Set a password')
     const set = await browser.submit(AUTH_PATHS.password, { password: PASSWORD })
-    expect([set.status, set.header('location')]).toEqual([303, '/account?done=password'])
+    expect(leadsTo(set)).toBe('/account?done=password')
     const again = await createBrowser(service).post(AUTH_PATHS.link, { token: linkToken })
     expect(again).toMatchObject(refusal(401, 'invalid_link'))
     const used = await createBrowser(service).submit(AUTH_PATHS.link, { token: linkToken })
@@ -104,11 +106,10 @@ test('a sign-in link of the operator expires after 15 minutes', async () => {
 
 describe('a form', () => {
   test('of sign-in shows itself again after a wrong password, and leads to the page that was asked for', async () => {
-    const service = await createConsoleService()
-    await createUser(service)
+    const { service } = await createUser()
     const browser = createBrowser(service)
     const asked = await browser.get('/runs/run_1?x=1')
-    expect([asked.status, asked.header('location')]).toEqual([303, '/sign-in?next=%2Fruns%2Frun_1%3Fx%3D1'])
+    expect(leadsTo(asked)).toBe('/sign-in?next=%2Fruns%2Frun_1%3Fx%3D1')
     const next = hiddenField(await browser.get(asked.header('location') ?? ''), 'next')
     const wrong = await browser.submit(AUTH_PATHS.signIn, { email: ANN, password: 'x', next })
     expect([wrong.status, wordsOf(wrong)]).toEqual([
@@ -122,8 +123,7 @@ describe('a form', () => {
   })
 
   test('of sign-in leads to no other website', async () => {
-    const service = await createConsoleService()
-    await createUser(service)
+    const { service } = await createUser()
     for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', '/\t/evil.example']) {
       await service.clock.advance(60_000)
       const answer = await createBrowser(service).submit(AUTH_PATHS.signIn, {
@@ -138,8 +138,7 @@ describe('a form', () => {
 
 describe('a password', () => {
   test('gets the same refusal for a known email, an unknown one and an invalid one', async () => {
-    const service = await createConsoleService()
-    await createUser(service)
+    const { service } = await createUser()
     await addUser(service, 'new@example.com')
     const wrong = async (email: string, password: string) => {
       const { status, body } = await createBrowser(service).post(AUTH_PATHS.signIn, { email, password })
@@ -158,8 +157,7 @@ describe('a password', () => {
       derived.push(salt.byteLength)
       return new Uint8Array(32)
     })
-    const service = await createConsoleService({ passwords })
-    await createUser(service)
+    const { service } = await createUser({ passwords })
     await addUser(service, 'new@example.com')
     for (const email of [ANN, 'nobody@example.com', 'new@example.com']) {
       derived.length = 0
@@ -183,8 +181,8 @@ describe('a password', () => {
   })
 
   test('can be changed with the current one, which ends the other sessions', async () => {
-    const service = await createConsoleService()
-    const [browser, other] = [await createUser(service), createBrowser(service)]
+    const { service, browser } = await createUser()
+    const other = createBrowser(service)
     expect(await signIn(other, ANN, PASSWORD)).toBe(200)
     const change = (body: object) => browser.post(AUTH_PATHS.password, body)
     const password = 'another long password'
@@ -207,17 +205,15 @@ describe('a password', () => {
       await afterMatch()
       return isRight
     }
-    const service = await createConsoleService({ passwords: { ...passwords, matches } })
-    await createUser(service)
+    const { service } = await createUser({ passwords: { ...passwords, matches } })
     const browser = await signInByLink(service)
     afterMatch = () => browser.post(AUTH_PATHS.password, { password: 'another long password' })
     expect(await signIn(createBrowser(service), ANN, PASSWORD)).toBe(401)
   })
 
   test('never appears in the database, and neither does a token or a link', async () => {
-    const service = await createConsoleService()
+    const { service, browser } = await createUser()
     const token = await addUser(service, 'other@example.com')
-    const browser = await createUser(service)
     const text = await storedText(service)
     expect(text).toContain('scrypt$32768$8$1$')
     for (const secret of [PASSWORD, browser.cookie ?? '', token]) expect(text).not.toContain(secret)
@@ -226,8 +222,7 @@ describe('a password', () => {
 
 describe('a session', () => {
   test('expires 7 days after its last use, and is extended with its cookie at most once a minute', async () => {
-    const service = await createConsoleService()
-    const browser = await createUser(service)
+    const { service, browser } = await createUser()
     const cookieOf = async () => (await browser.get('/keys')).header('set-cookie')
     expect(await cookieOf()).toBeUndefined()
     await service.clock.advance(60_000)
@@ -242,8 +237,7 @@ describe('a session', () => {
   })
 
   test('always gets a new token, and a token from before the sign-in never works', async () => {
-    const service = await createConsoleService()
-    const browser = await createUser(service)
+    const { service, browser } = await createUser()
     for (const planted of [browser.cookie, 'planted', 'a'.repeat(43)]) {
       browser.cookie = planted
       expect(await signIn(browser, ANN, PASSWORD)).toBe(200)
@@ -255,10 +249,10 @@ describe('a session', () => {
   })
 
   test('ends with a sign-out, or with a sign-out everywhere, as a form and as JSON', async () => {
-    const service = await createConsoleService()
-    const browsers = [await createUser(service), createBrowser(service), createBrowser(service)] as const
-    const [one, two] = browsers
-    for (const each of browsers.slice(1)) await signIn(each, ANN, PASSWORD)
+    const { service, browser: one } = await createUser()
+    const [two, three] = [createBrowser(service), createBrowser(service)]
+    const browsers = [one, two, three]
+    for (const each of [two, three]) await signIn(each, ANN, PASSWORD)
     const tokens = browsers.map(({ cookie }) => cookie)
     const states = async () => {
       const seen = []
@@ -315,8 +309,7 @@ describe('the cookie', () => {
 })
 
 test('a change from another origin, or from none, is refused at every route', async () => {
-  const service = await createConsoleService()
-  const browser = await createUser(service)
+  const { browser } = await createUser()
   const paths = [
     ...Object.values(AUTH_PATHS).filter((path) => path !== AUTH_PATHS.session),
     ...['/runs', '/new/form', '/new/price', '/runs/x/cancel'],
@@ -335,8 +328,7 @@ test('a change from another origin, or from none, is refused at every route', as
 })
 
 test('a service below a path of its public URL prefixes every link of a page', async () => {
-  const service = await createConsoleService({ publicUrl: `${CONSOLE_URL}/media/` })
-  const browser = await signInByLink(service)
+  const { service, browser } = await signedIn({ publicUrl: `${CONSOLE_URL}/media/` })
   const { body } = await browser.get('/runs')
   expect(body).toContain('href="/media/new"')
   expect(body).toContain('src="/media/assets/htmx.js?v=1"')
@@ -346,8 +338,7 @@ test('a service below a path of its public URL prefixes every link of a page', a
 
 describe('the limits', () => {
   test('of an address are 5 requests in 60 s, over all emails and authentication endpoints', async () => {
-    const service = await createConsoleService()
-    await createUser(service)
+    const { service } = await createUser()
     const token = await addUser(service, 'other@example.com')
     const browser = createBrowser(service, { address: '192.0.2.1' })
     expect(await signIn(browser, 'nobody@example.com')).toBe(401)
@@ -371,8 +362,7 @@ describe('the limits', () => {
   })
 
   test('of an email are 5 attempts in 60 s, from any address and in any case', async () => {
-    const service = await createConsoleService()
-    const browser = await createUser(service)
+    const { service, browser } = await createUser()
     await service.clock.advance(60_000)
     const attempt = () => signIn(createBrowser(service), ` ${ANN.toUpperCase()} `)
     expect(await repeated(6, attempt)).toEqual([401, 401, 401, 401, 401, 'RATE_LIMITED'])
@@ -383,8 +373,7 @@ describe('the limits', () => {
   })
 
   test('of the session check are 60 in 60 s', async () => {
-    const service = await createConsoleService()
-    const browser = await createUser(service)
+    const { service, browser } = await createUser()
     const check = async () => (await browser.get(AUTH_PATHS.session)).status
     expect(new Set(await repeated(60, check))).toEqual(new Set([200]))
     expect(await check()).toBe(429)

@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
-import { createConsoleService, createInConsole, load, signInByLink } from '../../support/console.js'
+import { createInConsole, load, signedIn } from '../../support/console.js'
 import type { InstantEngineOptions } from '../../support/engines.js'
 import { createInstantEngine, ended, temporaryFolder } from '../../support/index.js'
 
@@ -20,7 +20,7 @@ async function createThumbnail(
   render: Engine['render'] = createThumbnailEngine().render,
 ) {
   const jobs: RenderJob[] = []
-  const service = await createConsoleService({
+  const { service, browser } = await signedIn({
     rendering: true,
     engine: createInstantEngine({ bytes: PICTURE, ...output }),
     thumbnailEngine: {
@@ -30,7 +30,6 @@ async function createThumbnail(
       },
     },
   })
-  const browser = await signInByLink(service)
   const id = await createInConsole(browser)
   await ended(service, id)
   const cookie = `rushes_session=${browser.cookie}`

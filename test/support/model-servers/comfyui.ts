@@ -42,8 +42,6 @@ export interface ComfyOptions {
   readonly isHostile?: boolean
 }
 
-const SAMPLERS = ['euler', 'dpmpp_2m']
-
 /** Lists that output nodes of each class write, by the example of real nodes. */
 const OUTPUTS: Readonly<Record<string, (id: string) => object>> = {
   SaveImage: (id) => ({ images: [{ filename: `${id}_00001_.png`, subfolder: '', type: 'output' }] }),
@@ -53,11 +51,6 @@ const OUTPUTS: Readonly<Record<string, (id: string) => object>> = {
     animated: [true],
   }),
 }
-const CLASSES = [
-  ...Object.keys(OUTPUTS),
-  ...['CheckpointLoaderSimple', 'CLIPTextEncode', 'EmptyLatentImage', 'KSampler', 'LoadImage', 'VAEDecode'],
-  ...['VAEEncode', 'EmptyHunyuanLatentVideo', 'CreateVideo'],
-]
 
 const CANONICAL_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -112,13 +105,10 @@ export async function createComfyServer({
     if (!isOld && prompt_id !== undefined && !CANONICAL_UUID.test(prompt_id))
       return refused('invalid_prompt_id', 'prompt_id must be a valid UUID', {})
     const errors = nodeErrors(graph, uploads)
-    const nodes = Object.keys(graph)
-    const saving = nodes.filter((id) => OUTPUTS[graph[id].class_type])
-    const dropped = Object.values(errors).flatMap((each) => each.dependent_outputs)
-    if (Object.values(errors).some(({ errors: [first] }) => first?.type === 'missing_node_type'))
-      return refused('missing_node_type', "Node 'x' not found. The custom node may not be installed.", errors)
-    if (saving.length === 0) return refused('prompt_no_outputs', 'Prompt has no outputs', {})
-    if (saving.every((id) => dropped.includes(id)))
+    const isSaved = (id: string) => OUTPUTS[graph[id].class_type] !== undefined && errors[id] === undefined
+    // A broken node drops all outputs, and a broken output only itself.
+    const isCut = Object.values(errors).some(({ class_type }) => OUTPUTS[class_type] === undefined)
+    if (isCut || !Object.keys(graph).some(isSaved))
       return refused('prompt_outputs_failed_validation', 'Prompt outputs failed validation', errors)
     const id = isOld ? randomUUID() : (prompt_id ?? randomUUID())
     graphs.push(graph)
@@ -148,8 +138,7 @@ export async function createComfyServer({
   }
 
   function routes(request: ServerRequest): ServerAnswer | Promise<ServerAnswer> {
-    const { method, query } = request
-    const { path } = request
+    const { method, path, query } = request
     const [, , id = ''] = path.split('/')
     if (method === 'POST' && path === '/prompt') return prompt(request)
     if (method === 'POST' && path === '/upload/image') return upload(request)
@@ -198,37 +187,24 @@ export async function createComfyServer({
 
 interface NodeErrors {
   readonly errors: readonly { readonly type: string; readonly message: string; readonly details: string }[]
-  readonly dependent_outputs: readonly string[]
   readonly class_type: string
 }
 
-/** Every output depends on every node, but for nodes whose title names one output. */
 function nodeErrors(
   graph: Job['graph'],
   uploads: ReadonlyMap<string, unknown>,
 ): Readonly<Record<string, NodeErrors>> {
-  const outputs = Object.keys(graph).filter((id) => OUTPUTS[graph[id]?.class_type ?? ''])
   const errors: Record<string, NodeErrors> = {}
-  const add = (id: string, type: string, message: string, details: string): void => {
-    const { class_type = '' } = graph[id] ?? {}
-    // A broken output node drops only itself.
-    const dropped = outputs.includes(id) ? [id] : outputs
-    errors[id] = { errors: [{ type, message, details }], dependent_outputs: dropped, class_type }
-  }
   for (const [id, { class_type, inputs }] of Object.entries(graph)) {
-    const { sampler_name: sampler, image } = inputs
-    if (!CLASSES.includes(class_type)) add(id, 'missing_node_type', 'Node not found', class_type)
-    else if (sampler !== undefined && !SAMPLERS.includes(String(sampler)))
-      add(
-        id,
-        'value_not_in_list',
-        'Value not in list',
-        `sampler_name: '${sampler}' not in (list of length 2)`,
-      )
-    else if (class_type === 'LoadImage' && image !== 'example.png' && !uploads.has(String(image)))
-      add(id, 'custom_validation_failed', 'Custom validation failed for node', `Invalid image file: ${image}`)
-    else if (inputs.filename_prefix === '')
-      add(id, 'required_input_missing', 'Required input is missing', 'filename_prefix')
+    const { sampler_name: sampler, image, filename_prefix } = inputs
+    const add = (type: string, message: string, details: string): void => {
+      errors[id] = { errors: [{ type, message, details }], class_type }
+    }
+    if (sampler !== undefined && sampler !== 'euler')
+      add('value_not_in_list', 'Value not in list', `sampler_name: '${sampler}' not in (list of length 2)`)
+    if (class_type === 'LoadImage' && image !== 'example.png' && !uploads.has(String(image)))
+      add('custom_validation_failed', 'Custom validation failed for node', `Invalid image file: ${image}`)
+    if (filename_prefix === '') add('required_input_missing', 'Required input is missing', 'filename_prefix')
   }
   return errors
 }

@@ -19,7 +19,7 @@ export interface ServerAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   /** An object is sent as JSON. */
-  readonly body?: Uint8Array | string | AsyncIterable<Uint8Array> | object
+  readonly body?: Uint8Array | string | object
 }
 
 /** After `bytes` of the real answer, the connection breaks, or the server stops to send. */
@@ -60,15 +60,9 @@ export interface ModelServer {
 
 export type ServerRoutes = (request: ServerRequest) => ServerAnswer | Promise<ServerAnswer>
 
-/** In a test, the server is closed when the test or file ends. `threads`: requests that it works on at once. */
-export async function createModelServer(
-  routes: ServerRoutes,
-  port = 0,
-  threads = Number.POSITIVE_INFINITY,
-): Promise<ModelServer> {
+/** The server is closed when the test or file ends. */
+export async function createModelServer(routes: ServerRoutes): Promise<ModelServer> {
   let abandoned = 0
-  let busy = 0
-  const waiting: (() => void)[] = []
   let compresses = false
   const requests: ServerRequest[] = []
   const faults: { beginning: string; fault: ServerFault; left: number }[] = []
@@ -85,23 +79,6 @@ export async function createModelServer(
         resolve()
       }),
     )
-    if (busy >= threads) await new Promise<void>((resolve) => waiting.push(resolve))
-    else busy++
-    try {
-      await work(request, incoming, response, closed)
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) busy--
-      else next()
-    }
-  }
-
-  async function work(
-    request: ServerRequest,
-    incoming: IncomingMessage,
-    response: ServerResponse,
-    closed: Promise<void>,
-  ): Promise<void> {
     const planned = faults.find(({ beginning, left }) => left > 0 && nameOf(request).startsWith(beginning))
     if (planned !== undefined) planned.left--
     const fault = planned?.fault
@@ -129,7 +106,7 @@ export async function createModelServer(
       server.once('error', reject)
       server.listen(at, '127.0.0.1', resolve)
     })
-  await listen(port)
+  await listen(0)
   const { port: ownPort } = server.address() as AddressInfo
   const close = () =>
     new Promise<void>((resolve) => {
@@ -155,7 +132,6 @@ export async function createModelServer(
 
 function compressed(answer: ServerAnswer): ServerAnswer {
   const { body = '', headers } = answer
-  if (typeof body === 'object' && Symbol.asyncIterator in body) return answer
   const isBytes = typeof body === 'string' || body instanceof Uint8Array
   const type = isBytes ? {} : { 'content-type': 'application/json' }
   return {
@@ -170,16 +146,6 @@ async function send(
   { status = 200, headers = {}, body = '' }: ServerAnswer,
   fault?: BodyFault,
 ): Promise<void> {
-  if (typeof body === 'object' && Symbol.asyncIterator in body) {
-    response.writeHead(status, { ...headers })
-    const gone = new Promise((resolve) => response.once('close', resolve))
-    for await (const chunk of body) {
-      if (response.destroyed) return
-      if (!response.write(chunk))
-        await Promise.race([gone, new Promise((resolve) => response.once('drain', resolve))])
-    }
-    return void response.end()
-  }
   const isBytes = typeof body === 'string' || body instanceof Uint8Array
   const type = isBytes ? {} : { 'content-type': 'application/json' }
   const bytes = Buffer.from(isBytes ? body : JSON.stringify(body))

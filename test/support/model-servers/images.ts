@@ -25,6 +25,10 @@ const base64Picture = (drawing: Drawing): string => draw(drawing).toString('base
 
 const json = (status: number, body: object): ServerAnswer => ({ status, body })
 
+/** The answer of most servers. */
+const drawn = (drawing: Drawing, more: object = {}): ServerAnswer =>
+  json(200, { created: 1, data: [{ b64_json: base64Picture(drawing) }], ...more })
+
 /** Fields of the body, JSON or a form, and the files of a form in order. */
 async function fieldsOf(
   request: ServerRequest,
@@ -89,10 +93,9 @@ const sdcpp: Answer = async (request, server) => {
   const references = [...(await contents(files)), ...(own.init_images ?? [])].filter(decodedBySdcpp)
   const subject = [prompt.replace(element, ''), seed, own.sample_params, references]
   const size = own.width === undefined ? own.size : `${own.width}x${own.height}`
-  const picture = base64Picture({ size, subject })
   return isWebui
-    ? json(200, { images: [picture], parameters: {}, info: '{}' })
-    : json(200, { created: 1, output_format: 'png', data: [{ b64_json: picture }] })
+    ? json(200, { images: [base64Picture({ size, subject })], parameters: {}, info: '{}' })
+    : drawn({ size, subject }, { output_format: 'png' })
 }
 
 /** Has no edits, takes references as raw base64, and drops those that it cannot decode. */
@@ -105,7 +108,7 @@ const localai: Answer = (request, { url }) => {
   const references = ref_images.filter((each: string) => !each.startsWith('data:'))
   const drawing = { size, subject: [prompt, step, seed, references] }
   return response_format === 'b64_json'
-    ? json(200, { created: 1, data: [{ b64_json: base64Picture(drawing), embedding: null, index: 0 }] })
+    ? drawn(drawing)
     : json(200, { created: 1, data: [{ url: `${url}/generated-images/1.png` }] })
 }
 
@@ -121,8 +124,7 @@ const omni: Answer = async (request) => {
   if (fields.response_format === 'url') return refuse('Only b64_json is supported', 'response_format')
   if (isEdit(request) && files.length === 0) return json(422, { detail: 'No image' })
   const { prompt, size, seed, num_inference_steps } = fields
-  const drawing = { size, subject: [prompt, seed, num_inference_steps, await contents(files)] }
-  return json(200, { created: 1, data: [{ b64_json: base64Picture(drawing), url: null }], size })
+  return drawn({ size, subject: [prompt, seed, num_inference_steps, await contents(files)] }, { size })
 }
 
 /** Answers with a relative link unless the request asks for base64. */
@@ -137,8 +139,7 @@ const sglang: Answer = async (request) => {
   if (fields.response_format !== 'b64_json')
     return json(200, { id: 'i1', data: [{ url: '/v1/images/i1/content' }] })
   const { prompt, size, seed } = fields
-  const picture = base64Picture({ size, subject: [prompt, seed, await contents(files)] })
-  return json(200, { id: 'i1', created: 1, data: [{ b64_json: picture }], inference_time_s: 0.1 })
+  return drawn({ size, subject: [prompt, seed, await contents(files)] }, { id: 'i1' })
 }
 
 /** Newer models refuse `response_format`, and know no seed. */
@@ -158,10 +159,7 @@ const openai: Answer = async (request) => {
       },
     })
   const { prompt, size, quality } = fields
-  return json(200, {
-    created: 1,
-    data: [{ b64_json: base64Picture({ size, subject: [prompt, quality, await contents(files)] }) }],
-  })
+  return drawn({ size, subject: [prompt, quality, await contents(files)] })
 }
 
 const forge: Answer = (request) => {
@@ -200,11 +198,7 @@ export const IMAGES_DIALECTS: Readonly<Record<ImagesDialect, Answer>> = {
   kobold,
 }
 
-export async function createImagesServer(dialect: ImagesDialect, port = 0): Promise<ModelServer> {
-  const server: ModelServer = await createModelServer(
-    (request) => IMAGES_DIALECTS[dialect](request, server),
-    port,
-    dialect === 'sdcpp' ? 8 : undefined,
-  )
+export async function createImagesServer(dialect: ImagesDialect): Promise<ModelServer> {
+  const server: ModelServer = await createModelServer((request) => IMAGES_DIALECTS[dialect](request, server))
   return server
 }

@@ -23,15 +23,11 @@ export interface SdcppServer extends ModelServer {
 export interface SdcppOptions {
   /** Whether a job ends by itself. */
   readonly isQuick?: boolean
-  readonly port?: number
 }
 
 const MAX_PENDING = 64
 
-export async function createSdcppServer({
-  isQuick = true,
-  port = 0,
-}: SdcppOptions = {}): Promise<SdcppServer> {
+export async function createSdcppServer({ isQuick = true }: SdcppOptions = {}): Promise<SdcppServer> {
   const jobs: Job[] = []
   let failure: string | undefined
   const describe = (job: Job): object => {
@@ -93,7 +89,7 @@ export async function createSdcppServer({
     return isCancel === undefined ? look(job) : cancel(job)
   }
 
-  const server = await createModelServer(routes, port)
+  const server = await createModelServer(routes)
   return Object.assign(server, {
     jobs,
     failWith(message: string) {

@@ -20,13 +20,10 @@ export interface VideosServer extends ModelServer {
   readonly cancelled: readonly string[]
   /** The next jobs fail with this message. */
   failWith(message: string): void
-  /** Loses all jobs, like a restart of the server. */
-  restart(): void
 }
 
 export interface VideosOptions {
   readonly dialect?: VideosDialect
-  readonly film?: Uint8Array
   /** Whether a job ends by itself. */
   readonly isQuick?: boolean
 }
@@ -39,7 +36,6 @@ export const FILM = Buffer.concat([
 
 export async function createVideosServer({
   dialect = 'omni',
-  film = FILM,
   isQuick = true,
 }: VideosOptions = {}): Promise<VideosServer> {
   const jobs: VideosJob[] = []
@@ -82,7 +78,7 @@ export async function createVideosServer({
   }
 
   function content(job: VideosJob): ServerAnswer {
-    if (job.status === 'completed') return { body: film, headers: { 'content-type': 'video/mp4' } }
+    if (job.status === 'completed') return { body: FILM, headers: { 'content-type': 'video/mp4' } }
     return refused(job.status === 'failed' ? 422 : 404, { detail: 'Video is not ready' })
   }
 
@@ -110,9 +106,6 @@ export async function createVideosServer({
     cancelled,
     failWith(message: string) {
       failure = message
-    },
-    restart() {
-      jobs.length = 0
     },
   })
 }

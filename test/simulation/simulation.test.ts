@@ -21,6 +21,7 @@ test.each([
   [41, false],
   [66, true],
   [410, false],
+  [2437, false],
 ])('the history %i (full disk: %s)', async (seed, hasFullDisk) => {
   expect(await playHistory(seed, { hasFullDisk })).toEqual([])
 })

@@ -94,8 +94,8 @@ export interface StoredJob {
   readonly handle?: JobHandle
   /** Whether an operator has named the job. Its server may not know it; the outcome is then as unknown as before. */
   readonly isNamed?: true
-  /** How the job ended: with a result, or without one. Undefined while it may continue. */
-  readonly end?: 'done' | 'over'
+  /** How the job ended: with a result, without one, or by a cancel that cost its charge. Undefined while it may continue. */
+  readonly end?: 'done' | 'over' | 'charged'
   /** What the provider charged, as it said when the run ended. */
   readonly cost?: RunCost
 }

@@ -349,7 +349,7 @@ export async function failRuns(
   for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
     const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
     // Also a paid job that the provider has not ended.
-    const mayContinue = handle !== undefined && handle.place?.costs !== false && end !== 'over'
+    const mayContinue = handle !== undefined && handle.place?.costs !== false && (end === undefined || end === 'done')
     const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed || mayContinue)
     const cause = isInFlight ? unknown(failure.message) : failure
     const isRefunded = cause.code !== OUTCOME_UNKNOWN

@@ -319,6 +319,16 @@ describe('a run that takes too long', () => {
     expect(stored.at(-1)?.end === 'over').toBe(server.charge === 'not charged')
   })
 
+  test('keeps what the provider charged for its canceled job, for a cancel of its user at the same time', async () => {
+    const { server, clock, polled, cancel } = await open({ polls: 50 })
+    const { stop, rendering } = await polled()
+    server.charge = 'charged'
+    stop.abort(TOO_LONG)
+    await expect(clock.runUntil(rendering)).rejects.toThrow(TOO_LONG)
+    expect(await cancel()).toBe('charged')
+    expect(server.canceled).toEqual(['job_1'])
+  })
+
   test('can be fetched later if its time ends before its result was fetched', async () => {
     const { server, clock, render } = await open()
     server.fault('GET /files/', DOWN, 1_000)

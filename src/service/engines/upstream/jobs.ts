@@ -3,8 +3,9 @@
  * before each decision:
  *
  *   (nothing) ──▶ intent ──▶ handle ──▶ end: done     its outputs can be fetched
- *      ▲             │          └─────▶ end: over     it ended without a result
- *      └─────────────┘ certainly refused
+ *      ▲             │          ├─────▶ end: over     it ended without a result
+ *      └─────────────┘          └─────▶ end: charged  it was canceled, and costs all the same
+ *     certainly refused
  *
  * A worker that takes the run over goes on from there. A type of server is a `JobServer`: what its requests are, and what
  * its answers mean.
@@ -124,6 +125,7 @@ async function cancelStored(
   const { handle, intent, end } = stored
   if ((handle === undefined && intent === undefined) || end === 'over') return 'not charged'
   if (end === 'done') return 'succeeded'
+  if (end === 'charged') return end
   const job = handle ?? server.chosen?.handleOf(id)
   if (job === undefined || isElsewhere(stored, server)) return 'not canceled'
   const canceled = await cancelJob(server, clock, job)
@@ -279,7 +281,7 @@ class JobRun {
     const options = { keepsEnded: true, limitMs: LATE_LIMIT_MS }
     const end = await cancelJob(this.#server, this.#clock, handle, options)
     if (end === 'charged' || end === 'not charged') {
-      await this.#save({ ...this.#stored, end: 'over' })
+      await this.#save({ ...this.#stored, end: end === 'charged' ? end : 'over' })
       throw reason
     }
     // If the answer does not mention the charge, the job may still succeed.

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { extname, type posix, win32 } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { escapeControls, printable } from '../protocol/text.js'
+import { printable, withoutControls } from '../protocol/text.js'
 import style from './page.css?raw'
 import body from './page.html?raw'
 import page from './page.js?raw'
@@ -86,7 +86,7 @@ const POLICY = [
 
 export function galleryHtml({ runs, notes }: Gallery): string {
   const written = notes.map((note) => `<p>${escapeHtml(printable(note))}</p>\n`).join('')
-  const data = escapedJson(runs.map(shownRun))
+  const data = escapedJson(runs)
   return `${BEGINNING}
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -102,28 +102,14 @@ ${body.replace('<!-- notes -->\n', () => written)}<script type="application/json
 </html>`
 }
 
-/** Removes control characters and overrides of the reading direction from all texts. */
-const shownRun = (run: GalleryRun): GalleryRun => ({
-  ...run,
-  id: printable(run.id),
-  row: run.row && printable(run.row),
-  manifest: run.manifest && printable(run.manifest),
-  prompt: run.prompt
-    .split(/\r\n|[\n\r]/)
-    .map(printable)
-    .join('\n')
-    .trim(),
-  model: printable(run.model),
-  labels: run.labels.map(printable),
-  parameters: run.parameters.map(printable),
-  estimate: run.estimate && printable(run.estimate),
-  where: printable(run.where),
-  files: run.files.map((file) => ({ ...file, name: printable(file.name) })),
-})
-
-/** Returns JSON for a `script` element. Escapes `<`, so that the JSON cannot end the element or begin a comment. */
+/**
+ * Returns JSON for a `script` element, without control characters and overrides of the reading direction. Escapes `<`, so that
+ * the JSON cannot end the element or begin a comment.
+ */
 const escapedJson = (value: unknown): string =>
-  escapeControls(JSON.stringify(value)).replace(
+  JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'string' ? withoutControls(each) : each,
+  ).replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

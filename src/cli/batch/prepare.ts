@@ -5,10 +5,9 @@ import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf } from '../../batch/lock/lock.js'
 import type { Manifest } from '../../batch/manifest/entry.js'
 import { type ManifestOptions, readManifest } from '../../batch/manifest/index.js'
-import type { ManifestProblem } from '../../batch/manifest/parse.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { type Flight, recordedModels } from '../../batch/plan/pair.js'
-import { type RushesError, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { JOURNAL_FILE } from '../../journal/index.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
@@ -74,7 +73,11 @@ export async function loadManifest(
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line } })
-    throw manifestError(source === '-' ? 'standard input' : source, read.problems)
+    const name = source === '-' ? 'standard input' : source
+    // Loaded only for this error.
+    const { problemsError } = await import('../../service/models/read-models.js')
+    const problems = read.problems.map(({ line, message }) => ({ file: `${name}:${line}`, message }))
+    throw problemsError(`The manifest ${name} has`, problems, '; nothing was sent')
   }
   return { manifest: read.manifest, lockPath }
 }
@@ -88,18 +91,6 @@ const readFile = ({ interrupts }: Context, path: string): Promise<Uint8Array> =>
         throw usageError(`${path} is a directory.`, 'Give the path of the manifest file.')
     },
   })
-
-/** Maximum number of problems shown: one or two screens. */
-const MAX_SHOWN = 200
-
-function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
-  const lines = problems.slice(0, MAX_SHOWN).map(({ line, message }) => `${name}:${line}: ${message}`)
-  const more = problems.length - lines.length
-  return usageError(
-    `The manifest ${name} has ${plural(problems.length, 'problem')}; nothing was sent.`,
-    [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
-  )
-}
 
 /** A plan with its manifest, lock and options. */
 export interface PreparedBatch extends LoadedManifest, InFlight {

@@ -211,6 +211,7 @@ function checkTogether(
   }
 }
 
+/** One or two screens. */
 const MAX_SHOWN_PROBLEMS = 200
 
 /** `has`: `The models in a.yaml have`. A single problem is one line, unless `end` is given. */

@@ -120,7 +120,7 @@ export async function* decodedBody(header: HttpResponse['header'], encoded: Byte
 
 async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8Array> {
   const create = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
-  if (create === undefined) throw unsupported(encoding)
+  if (create === undefined) throw unsupported()
   const decoder = create({ chunkSize: 65_536 })
   let wake = () => {}
   for (const event of ['readable', 'end', 'error']) decoder.on(event, () => wake())
@@ -158,14 +158,13 @@ async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8
   }
 }
 
-function unsupported(encoding: string): HttpFailure {
-  // Other names are not repeated: a header can contain anything, also the API key.
-  const name = /^(x-)?(compress|zstd|bzip2|xz|lzma|base64)$/.test(encoding)
-    ? `as ${encoding}`
-    : 'in an unknown way'
-  const message = `the response is encoded ${name}, although no encoding was requested`
-  return new HttpFailure(message, { sent: true, code: UNSUPPORTED_ENCODING, isInvalidHttp: true })
-}
+/** Does not repeat the name of the encoding: a header can contain anything, also the API key. */
+const unsupported = (): HttpFailure =>
+  new HttpFailure('the response has an unsupported encoding, although none was requested', {
+    sent: true,
+    code: UNSUPPORTED_ENCODING,
+    isInvalidHttp: true,
+  })
 
 const undecodable = (cause: Error): HttpFailure =>
   new HttpFailure(`the encoded response cannot be decoded: ${errorCode(cause) ?? cause.message}`, {

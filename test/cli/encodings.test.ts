@@ -58,7 +58,7 @@ it.each<[string, Scripted, string]>([
   [
     'an unknown encoding',
     { status: 201, body: bytes, headers: { 'content-encoding': 'compress' } },
-    'the response is encoded as compress, although no encoding was requested',
+    'the response has an unsupported encoding, although none was requested',
   ],
   ['no encoding is named', { status: 201, body: bytes }, 'the response contains no run id'],
   ['NUL in a text', { status: 201, body: 'abc\0def' }, 'the response contains no run id'],

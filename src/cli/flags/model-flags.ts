@@ -55,8 +55,6 @@ export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** Texts of a document may come from a service. */
-
 /** Joins the parts of a help text that are not empty. */
 const joined = (...parts: readonly string[]): string =>
   capitalized(parts.filter((part) => part !== '').join(': '))

@@ -8,8 +8,8 @@ import { readsAnyMatrix } from './manifest-properties.js'
 /** End of the problem of a name or output that several combinations have. */
 const SHARED = 'is the same for several combinations of the matrix: write more of its keys in it'
 
-/** A row of images in a list of its own; the lines begin in line 3. */
-const row = (...lines: string[]) => `defaults: { kind: image }\nruns:\n  - ${lines.join('\n    ')}\n`
+/** A manifest of one row of images. Its fields, which are indented, begin in line 4. */
+const row = (fields: string) => `defaults: { kind: image }\nruns:\n  -${fields}\n`
 
 const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
   (await entriesOf(text, options)).map(
@@ -18,57 +18,69 @@ const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
 
 describe('a matrix', () => {
   it('makes a row for each combination, the last key fastest, and sets the fields that are keys', async () => {
-    const text = row(
-      'name: icon-{animal}-{quality}',
-      'prompt: "{animal}, flat icon"',
-      'matrix: {animal: [fox, bear], quality: [basic, high]}',
-    )
+    const text = row(`
+      name: icon-{animal}-{quality}
+      prompt: "{animal}, flat icon"
+      matrix: {animal: [fox, bear], quality: [basic, high]}`)
     expect((await entriesOf(text)).map(({ name, input, at }) => [name, input, at.line])).toEqual([
-      ['icon-fox-basic', { prompt: 'fox, flat icon', quality: 'basic' }, 3],
-      ['icon-fox-high', { prompt: 'fox, flat icon', quality: 'high' }, 3],
-      ['icon-bear-basic', { prompt: 'bear, flat icon', quality: 'basic' }, 3],
-      ['icon-bear-high', { prompt: 'bear, flat icon', quality: 'high' }, 3],
+      ['icon-fox-basic', { prompt: 'fox, flat icon', quality: 'basic' }, 4],
+      ['icon-fox-high', { prompt: 'fox, flat icon', quality: 'high' }, 4],
+      ['icon-bear-basic', { prompt: 'bear, flat icon', quality: 'basic' }, 4],
+      ['icon-bear-high', { prompt: 'bear, flat icon', quality: 'high' }, 4],
     ])
   })
 
-  it.each<[string, string[], string[]]>([
+  it.each([
     [
       'fills in the output, safe as part of a file name',
-      [
-        'name: "{ratio} {animal}"',
-        'prompt: "{animal}"',
-        'output: "a/{animal}/{ratio}.png"',
-        'matrix: {animal: [con, "../x"], ratio: ["1:1"]}',
-      ],
+      `
+      name: "{ratio} {animal}"
+      prompt: "{animal}"
+      output: "a/{animal}/{ratio}.png"
+      matrix: {animal: [con, "../x"], ratio: ["1:1"]}`,
       ['1:1 con → a/_con/1_1.png: con', '1:1 ../x → a/.._x/1_1.png: ../x'],
     ],
     [
       'keeps a dash inside a part of a file name, and leaves an empty value out',
-      ['prompt: x', 'output: "fox{suffix}.png"', 'matrix: {suffix: ["", "-night", "/.."]}'],
+      `
+      prompt: x
+      output: "fox{suffix}.png"
+      matrix: {suffix: ["", "-night", "/.."]}`,
       ['fox.png → fox.png: x', 'fox-night.png → fox-night.png: x', 'fox_.png → fox_.png: x'],
     ],
     [
       'leaves the placeholders of the output to the output',
-      ['name: "{n}"', 'prompt: x', 'count: 2', 'output: "{name}/{kind}-{index}.{ext}"', 'matrix: {n: [a]}'],
+      `
+      name: "{n}"
+      prompt: x
+      count: 2
+      output: "{name}/{kind}-{index}.{ext}"
+      matrix: {n: [a]}`,
       ['a → a/image-1.{ext}: x', 'a-2 → a/image-2.{ext}: x'],
     ],
     [
       'does not fill in a value again',
-      ['name: n{a}', 'prompt: "{a} {b}"', 'output: "{a}.png"', 'matrix: {a: ["{b}", "{index}"], b: [x]}'],
+      `
+      name: n{a}
+      prompt: "{a} {b}"
+      output: "{a}.png"
+      matrix: {a: ["{b}", "{index}"], b: [x]}`,
       ['n{b} → _b_.png: {b} x', 'n{index} → _index_.png: {index} x'],
     ],
     [
       'has numbers and booleans as values, and texts as written',
-      ['name: v{v}', 'prompt: "{v}"', 'matrix: {v: [1.5, true, "007"]}'],
+      `
+      name: v{v}
+      prompt: "{v}"
+      matrix: {v: [1.5, true, "007"]}`,
       ['v1.5 → v1.5.{ext}: 1.5', 'vtrue → vtrue.{ext}: true', 'v007 → v007.{ext}: 007'],
     ],
     [
       'has maps as values, known by their name',
-      [
-        'name: icon-{animal}',
-        'prompt: "{animal.text}, {animal}, {animal.legs} legs"',
-        'matrix: {animal: [{name: fox, text: "a red fox, white tail", legs: 4}, {name: hen, text: a hen, legs: 2}]}',
-      ],
+      `
+      name: icon-{animal}
+      prompt: "{animal.text}, {animal}, {animal.legs} legs"
+      matrix: {animal: [{name: fox, text: "a red fox, white tail", legs: 4}, {name: hen, text: a hen, legs: 2}]}`,
       [
         'icon-fox → icon-fox.{ext}: a red fox, white tail, fox, 4 legs',
         'icon-hen → icon-hen.{ext}: a hen, hen, 2 legs',
@@ -76,55 +88,55 @@ describe('a matrix', () => {
     ],
     [
       'drops the line end of a block',
-      [
-        'name: "{a.name}"',
-        'prompt: "{a.text}, icon"',
-        'matrix:',
-        '  a:',
-        '    - name: fox',
-        '      text: |',
-        '        a red',
-        '        fox',
-      ],
+      `
+      name: "{a.name}"
+      prompt: "{a.text}, icon"
+      matrix:
+        a:
+          - name: fox
+            text: |
+              a red
+              fox`,
       ['fox → fox.{ext}: a red\nfox, icon'],
     ],
     [
       'leaves other braces as they are',
-      [
-        'name: "{animal}"',
-        'prompt: "{} {b} {1} {not a key} {animal: x} {\\"animal\\": 1} { {{animal}}"',
-        'matrix: {animal: [fox]}',
-      ],
+      `
+      name: "{animal}"
+      prompt: "{} {b} {1} {not a key} {animal: x} {\\"animal\\": 1} { {{animal}}"
+      matrix: {animal: [fox]}`,
       ['fox → fox.{ext}: {} {b} {1} {not a key} {animal: x} {"animal": 1} { {fox}'],
     ],
     [
       'fills in prompts that are values',
-      [
-        'name: "{animal}-{look}"',
-        'matrix:',
-        '  animal: [fox]',
-        '  look: [day, night]',
-        '  prompt: ["a {animal} by {look}"]',
-      ],
+      `
+      name: "{animal}-{look}"
+      matrix:
+        animal: [fox]
+        look: [day, night]
+        prompt: ["a {animal} by {look}"]`,
       ['fox-day → fox-day.{ext}: a fox by day', 'fox-night → fox-night.{ext}: a fox by night'],
     ],
     [
       'leaves combinations out',
-      [
-        'name: "{a}{b}{c}"',
-        'prompt: x',
-        'matrix: {a: [1, 2], b: [{name: x, y: z}, w], c: [3]}',
-        'exclude: [{a: 1, b: x}, {b: w, c: 3, a: "2"}]',
-      ],
+      `
+      name: "{a}{b}{c}"
+      prompt: x
+      matrix: {a: [1, 2], b: [{name: x, y: z}, w], c: [3]}
+      exclude: [{a: 1, b: x}, {b: w, c: 3, a: "2"}]`,
       ['1w3 → 1w3.{ext}: x', '2x3 → 2x3.{ext}: x'],
     ],
     [
       'may be null',
-      ['name: "{a}"', 'prompt: "{a}"', 'matrix: null', 'exclude: null'],
+      `
+      name: "{a}"
+      prompt: "{a}"
+      matrix: null
+      exclude: null`,
       ['{a} → _a_.{ext}: {a}'],
     ],
-  ])('%s', async (_, lines, expected) => {
-    expect(await outline(row(...lines))).toEqual(expected)
+  ])('%s', async (_, text, expected) => {
+    expect(await outline(row(text))).toEqual(expected)
   })
 
   it('fills in lists, parameters and the defaults, and sets the kind', async () => {
@@ -181,95 +193,233 @@ runs:
 })
 
 describe('a mistake in a matrix', () => {
+  const IMAGE_FIELDS = Object.keys(IMAGE_INPUT.properties).join(', ')
   const M = 'matrix: {animal: [fox, bear], aspect_ratio: ["1:1", "16:9"]}'
   const N = 'name: "{animal}-{aspect_ratio}"'
 
-  // The run begins in line 3.
-  it.each<[string[], string | readonly string[]]>([
-    [['name: a', 'matrix: [a]'], '4 matrix must be a map of lists, such as {animal: [fox, bear]}'],
-    [['name: a', 'matrix: {a: []}'], '4 a must be a list of values'],
-    [['name: a', 'matrix: {a: [b, ~]}'], '4 a must be a list of values'],
-    [['name: a', 'matrix: {a: [1, "1"]}'], '4 a value occurs twice in a'],
-    [['name: a', 'matrix: {a: [[b]]}'], '4 each value of a must be a text, a number, or a map of them'],
-    ...['a b', 'name'].map((key): [string[], string] => [
-      ['name: a', `matrix: {"${key}": [1]}`],
-      `4 "${key}" cannot be a key of the matrix: choose another name`,
-    ]),
-    [['name: a', 'prompt: x', 'exclude: [{a: 1}]'], '5 exclude needs a matrix in the same run'],
+  // The run begins in line 4.
+  it.each<[string, string | readonly string[]]>([
     [
-      ['name: a', 'prompt: x', 'matrx: {a: [1]}'],
-      '5 the image model has no field "matrx". Did you mean "matrix"?',
-    ],
-    ...['{animal: fox}', '[fox, {}]'].map((exclude): [string[], string] => [
-      [N, M, `exclude: ${exclude}`],
-      '5 exclude must be a list of maps with keys of the matrix, such as [{animal: bear}]',
-    ]),
-    [[N, M, 'exclude: [{anmal: fox}]'], '5 unknown key "anmal". Did you mean "animal"?'],
-    [
-      [N, M, 'exclude: [{animal: fox}, {animal: fox, aspect_ratio: "1:1"}]'],
-      '5 this entry of exclude matches no combination that the entries before it have left',
-    ],
-    [[N, M, 'exclude: [{animal: fox}, {animal: bear}]'], '5 exclude leaves out every combination'],
-    [
-      [N, 'prompt: x', 'aspect_ratio: "1:1"', M],
-      '5 aspect_ratio is also a key of the matrix: remove one of them',
+      `
+      name: a
+      matrix: [a]`,
+      '5 matrix must be a map of lists, such as {animal: [fox, bear]}',
     ],
     [
-      [N, 'prompt: "a {anmal}"', M, 'exclude: [{animal: beer}]'],
+      `
+      name: a
+      matrix: {a: []}`,
+      '5 a must be a list of values',
+    ],
+    [
+      `
+      name: a
+      matrix: {a: [b, ~]}`,
+      '5 a must be a list of values',
+    ],
+    [
+      `
+      name: a
+      matrix: {a: [1, "1"]}`,
+      '5 a value occurs twice in a',
+    ],
+    [
+      `
+      name: a
+      matrix: {a: [[b]]}`,
+      '5 each value of a must be a text, a number, or a map of them',
+    ],
+    [
+      `
+      name: a
+      matrix: {"a b": [1]}`,
+      '5 "a b" cannot be a key of the matrix: choose another name',
+    ],
+    [
+      `
+      name: a
+      matrix: {"name": [1]}`,
+      '5 "name" cannot be a key of the matrix: choose another name',
+    ],
+    [
+      `
+      name: a
+      prompt: x
+      exclude: [{a: 1}]`,
+      '6 exclude needs a matrix in the same run',
+    ],
+    [
+      `
+      name: a
+      prompt: x
+      matrx: {a: [1]}`,
+      '6 the image model has no field "matrx". Did you mean "matrix"?',
+    ],
+    [
+      `
+      ${N}
+      ${M}
+      exclude: {animal: fox}`,
+      '6 exclude must be a list of maps with keys of the matrix, such as [{animal: bear}]',
+    ],
+    [
+      `
+      ${N}
+      ${M}
+      exclude: [fox, {}]`,
+      '6 exclude must be a list of maps with keys of the matrix, such as [{animal: bear}]',
+    ],
+    [
+      `
+      ${N}
+      ${M}
+      exclude: [{anmal: fox}]`,
+      '6 unknown key "anmal". Did you mean "animal"?',
+    ],
+    [
+      `
+      ${N}
+      ${M}
+      exclude: [{animal: fox}, {animal: fox, aspect_ratio: "1:1"}]`,
+      '6 this entry of exclude matches no combination that the entries before it have left',
+    ],
+    [
+      `
+      ${N}
+      ${M}
+      exclude: [{animal: fox}, {animal: bear}]`,
+      '6 exclude leaves out every combination',
+    ],
+    [
+      `
+      ${N}
+      prompt: x
+      aspect_ratio: "1:1"
+      ${M}`,
+      '6 aspect_ratio is also a key of the matrix: remove one of them',
+    ],
+    [
+      `
+      ${N}
+      prompt: "a {anmal}"
+      ${M}
+      exclude: [{animal: beer}]`,
       [
-        '4 unknown placeholder {anmal}. Did you mean {animal}?',
-        '6 this entry of exclude matches no combination that the entries before it have left',
+        '5 unknown placeholder {anmal}. Did you mean {animal}?',
+        '7 this entry of exclude matches no combination that the entries before it have left',
       ],
     ],
-    [[N, 'prompt: "{ animal }"', M], '4 unknown placeholder { animal }. Did you mean {animal}?'],
     [
-      [N, 'prompt: x', 'output: "{anmal}-{aspect_ratio}.png"', M],
-      '5 unknown placeholder {anmal}. Did you mean {animal}?',
+      `
+      ${N}
+      prompt: "{ animal }"
+      ${M}`,
+      '5 unknown placeholder { animal }. Did you mean {animal}?',
     ],
     [
-      ['name: "{a}"', 'prompt: x', 'matrix: {a: [b, {text: c}]}'],
-      '3 {a}: the value {"text":"c"} of a has no "name".',
+      `
+      ${N}
+      prompt: x
+      output: "{anmal}-{aspect_ratio}.png"
+      ${M}`,
+      '6 unknown placeholder {anmal}. Did you mean {animal}?',
     ],
     [
-      ['name: "{a.txt}"', 'prompt: x', 'matrix: {a: [{text: c}]}'],
-      '3 {a.txt}: the value {"text":"c"} of a has no "txt".',
+      `
+      name: "{a}"
+      prompt: x
+      matrix: {a: [b, {text: c}]}`,
+      '4 {a}: the value {"text":"c"} of a has no "name".',
     ],
-    [['name: "{animal}"', 'prompt: x', M], `3 the name "fox" ${SHARED} (animal: fox, aspect_ratio: 16:9)`],
     [
-      [N, 'prompt: x', 'output: "{animal}.png"', M],
-      `5 the output "fox.png" ${SHARED} (animal: fox, aspect_ratio: 16:9)`,
+      `
+      name: "{a.txt}"
+      prompt: x
+      matrix: {a: [{text: c}]}`,
+      '4 {a.txt}: the value {"text":"c"} of a has no "txt".',
     ],
-    [['name: "{a}"', 'prompt: x', 'matrix: {a: [Fox, fox]}'], `3 the output "fox.{ext}" ${SHARED} (a: fox)`],
     [
-      ['name: "{n}"', 'prompt: x', 'matrix:', '  n: [1]', '  aspect_ratio:', '    - "1:1"', '    - "2:1"'],
+      `
+      name: "{animal}"
+      prompt: x
+      ${M}`,
+      `4 the name "fox" ${SHARED} (animal: fox, aspect_ratio: 16:9)`,
+    ],
+    [
+      `
+      ${N}
+      prompt: x
+      output: "{animal}.png"
+      ${M}`,
+      `6 the output "fox.png" ${SHARED} (animal: fox, aspect_ratio: 16:9)`,
+    ],
+    [
+      `
+      name: "{a}"
+      prompt: x
+      matrix: {a: [Fox, fox]}`,
+      `4 the output "fox.{ext}" ${SHARED} (a: fox)`,
+    ],
+    [
+      `
+      name: "{n}"
+      prompt: x
+      matrix:
+        n: [1]
+        aspect_ratio:
+          - "1:1"
+          - "2:1"`,
       [
-        '3 aspect_ratio of an image must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "2:1" (did you mean "1:1"?) (n: 1, aspect_ratio: 2:1)',
-        `3 the name "1" ${SHARED} (n: 1, aspect_ratio: 2:1)`,
+        '4 aspect_ratio of an image must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "2:1" (did you mean "1:1"?) (n: 1, aspect_ratio: 2:1)',
+        `4 the name "1" ${SHARED} (n: 1, aspect_ratio: 2:1)`,
       ],
     ],
     [
-      [N, 'prompt: x', 'quality: hihg', M],
-      '5 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?) (animal: fox, aspect_ratio: 1:1)',
-    ],
-    [[N, M], '3 prompt is missing (animal: fox, aspect_ratio: 1:1)'],
-    [
-      ['name: "{kind}"', 'prompt: x', 'duration: "5"', 'matrix: {kind: [video, image]}'],
-      `5 the image model has no field "duration"; expected one of: name, kind, model, output, count, label, input, matrix, exclude, ${Object.keys(IMAGE_INPUT.properties).join(', ')} (kind: image)`,
-    ],
-    [
-      [N, 'prompt: x', 'image_urls: ["{animal}.png"]', M],
-      '5 image_urls: fox.png: no such file (animal: fox, aspect_ratio: 1:1)',
+      `
+      ${N}
+      prompt: x
+      quality: hihg
+      ${M}`,
+      '6 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?) (animal: fox, aspect_ratio: 1:1)',
     ],
     [
-      ['name: "{a}{b}"', 'prompt: "{b}"', 'matrix: {a: [1, 2, 3], b: [x, " "]}'],
-      '4 prompt is blank (a: 1, b:  )',
+      `
+      ${N}
+      ${M}`,
+      '4 prompt is missing (animal: fox, aspect_ratio: 1:1)',
     ],
     [
-      ['name: "{aspect_ratoi}"', 'prompt: x', 'matrix: {aspect_ratoi: ["1:1", "16:9"]}'],
-      '5 no text of the run uses {aspect_ratoi}. Did you mean "aspect_ratio"?',
+      `
+      name: "{kind}"
+      prompt: x
+      duration: "5"
+      matrix: {kind: [video, image]}`,
+      `6 the image model has no field "duration"; expected one of: name, kind, model, output, count, label, input, matrix, exclude, ${IMAGE_FIELDS} (kind: image)`,
     ],
-  ])('%j', async (lines, expected) => {
-    expect(await problemsOf(row(...lines))).toEqual([expected].flat())
+    [
+      `
+      ${N}
+      prompt: x
+      image_urls: ["{animal}.png"]
+      ${M}`,
+      '6 image_urls: fox.png: no such file (animal: fox, aspect_ratio: 1:1)',
+    ],
+    [
+      `
+      name: "{a}{b}"
+      prompt: "{b}"
+      matrix: {a: [1, 2, 3], b: [x, " "]}`,
+      '5 prompt is blank (a: 1, b:  )',
+    ],
+    [
+      `
+      name: "{aspect_ratoi}"
+      prompt: x
+      matrix: {aspect_ratoi: ["1:1", "16:9"]}`,
+      '6 no text of the run uses {aspect_ratoi}. Did you mean "aspect_ratio"?',
+    ],
+  ])('%j', async (text, expected) => {
+    expect(await problemsOf(row(text))).toEqual([expected].flat())
   })
 })
 
@@ -295,20 +445,23 @@ describe('the limit of combinations', () => {
   })
 
   it('counts what exclude has left', async () => {
-    const text = row(
-      'name: "{a}-{b}"',
-      'prompt: x',
-      `matrix: {a: ${numbers(200)}, b: ${numbers(10)}}`,
-      `exclude: [${Array.from({ length: 100 }, (_, at) => `{a: ${at}}`).join(', ')}]`,
-    )
+    const text = row(`
+      name: "{a}-{b}"
+      prompt: x
+      matrix: {a: ${numbers(200)}, b: ${numbers(10)}}
+      exclude: [${Array.from({ length: 100 }, (_, at) => `{a: ${at}}`).join(', ')}]`)
     expect(await entriesOf(text)).toHaveLength(1_000)
   })
 
   it('brings each problem of a run once, whatever is wrong with its combinations', async () => {
-    const text = row('name: a', 'prompt: x', `image_urls: ["{a}.png"]`, `matrix: {a: ${numbers(1_000)}}`)
+    const text = row(`
+      name: a
+      prompt: x
+      image_urls: ["{a}.png"]
+      matrix: {a: ${numbers(1_000)}}`)
     expect(await problemsOf(text)).toEqual([
-      `3 the name "a" ${SHARED} (a: 1)`,
-      '5 image_urls: 0.png: no such file (a: 0)',
+      `4 the name "a" ${SHARED} (a: 1)`,
+      '6 image_urls: 0.png: no such file (a: 0)',
     ])
   })
 })

@@ -47,28 +47,26 @@ it.each([
   expect(safePart(text)).toBe(part)
 })
 
-describe('the names of -d', () => {
-  it.each<[string, string, readonly OutputToName[], readonly string[]]>([
-    ['use the id of each run', '.', [run('a'), run('b')], ['a.{ext}', 'b.{ext}']],
-    [
-      'count the outputs of a run that has several',
-      '.',
-      [run('a'), run('a'), run('b')],
-      ['a-1.{ext}', 'a-2.{ext}', 'b.{ext}'],
-    ],
-    ['stand in a folder that exists', 'clips', [run('a')], ['clips/a.{ext}']],
-    ['stand in a new folder', 'out/', [run('a')], ['out/a.{ext}']],
-    ['stand in the root', '/', [run('a')], ['/a.{ext}']],
-    ['stand in a folder with words', '{kind}/{index}/', [run('a')], ['video/1/a.{ext}']],
-    [
-      'stay apart when ids differ in nothing that a file name can hold',
-      '.',
-      [run('a/b'), run('a:b'), run('A_B')],
-      ['a_b.{ext}', 'a_b-2.{ext}', 'A_B-3.{ext}'],
-    ],
-  ])('%s', (_, given, outputs, names) => {
-    expect(named(given, ...outputs)).toEqual(names)
-  })
+it.each<[string, string, readonly OutputToName[], readonly string[]]>([
+  ['use the id of each run', '.', [run('a'), run('b')], ['a.{ext}', 'b.{ext}']],
+  [
+    'count the outputs of a run that has several',
+    '.',
+    [run('a'), run('a'), run('b')],
+    ['a-1.{ext}', 'a-2.{ext}', 'b.{ext}'],
+  ],
+  ['stand in a folder that exists', 'clips', [run('a')], ['clips/a.{ext}']],
+  ['stand in a new folder', 'out/', [run('a')], ['out/a.{ext}']],
+  ['stand in the root', '/', [run('a')], ['/a.{ext}']],
+  ['stand in a folder with words', '{kind}/{index}/', [run('a')], ['video/1/a.{ext}']],
+  [
+    'stay apart when ids differ in nothing that a file name can hold',
+    '.',
+    [run('a/b'), run('a:b'), run('A_B')],
+    ['a_b.{ext}', 'a_b-2.{ext}', 'A_B-3.{ext}'],
+  ],
+])('the names of -d %s', (_, given, outputs, names) => {
+  expect(named(given, ...outputs)).toEqual(names)
 })
 
 describe('a template', () => {

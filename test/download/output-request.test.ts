@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { mayHaveExpired, waitAfter } from '../../src/download/fetch-output.js'
 import {
   AttemptFailed,
@@ -38,41 +38,37 @@ it('stops at an encoded file that is decoded into more than 256 MiB and a hundre
 const VERSION: FileVersion = { etag: '"a"', totalBytes: 100_000 }
 const headersOf = (given: Readonly<Record<string, string>>) => (name: string) => given[name]
 
-describe('a download can be resumed', () => {
-  it.each<[string, Record<string, string>, boolean]>([
-    ['with a strong ETag and a length', {}, true],
-    ['with the encoding "identity"', { 'content-encoding': 'Identity' }, true],
-    ['not without an ETag', { etag: '' }, false],
-    ['not with a weak ETag', { etag: 'W/"a"' }, false],
-    ['not with an ETag without quotes', { etag: 'a' }, false],
-    ['not with an ETag that no header can contain', { etag: '"\n"' }, false],
-    ['not without a valid length', { 'content-length': '-1' }, false],
-    ['not with an encoding', { 'content-encoding': 'gzip' }, false],
-  ])('%s', (_, given, isKnown) => {
-    const header = headersOf({ etag: '"a"', 'content-length': '100000', ...given })
-    expect(versionOf(header)).toEqual(isKnown ? VERSION : undefined)
-  })
+it.each<[string, Record<string, string>, boolean]>([
+  ['with a strong ETag and a length', {}, true],
+  ['with the encoding "identity"', { 'content-encoding': 'Identity' }, true],
+  ['not without an ETag', { etag: '' }, false],
+  ['not with a weak ETag', { etag: 'W/"a"' }, false],
+  ['not with an ETag without quotes', { etag: 'a' }, false],
+  ['not with an ETag that no header can contain', { etag: '"\n"' }, false],
+  ['not without a valid length', { 'content-length': '-1' }, false],
+  ['not with an encoding', { 'content-encoding': 'gzip' }, false],
+])('a download can be resumed %s', (_, given, isKnown) => {
+  const header = headersOf({ etag: '"a"', 'content-length': '100000', ...given })
+  expect(versionOf(header)).toEqual(isKnown ? VERSION : undefined)
 })
 
-describe('the response to a request for the rest', () => {
-  const REST = 'bytes 50000-99999/100000'
-  it.each<[string, number, Record<string, string>, string]>([
-    ['is appended', 206, {}, 'append'],
-    ['is not appended without an ETag', 206, { etag: '' }, 'mismatch'],
-    ['is not appended with a weak ETag', 206, { etag: 'W/"a"' }, 'mismatch'],
-    ['is not appended with another ETag', 206, { etag: '"b"' }, 'mismatch'],
-    ['is not appended if it is encoded', 206, { 'content-encoding': 'gzip' }, 'mismatch'],
-    ['is the whole file', 200, {}, 'restart'],
-    ['has no range', 206, { 'content-range': '' }, 'mismatch'],
-    ['has several ranges', 206, { 'content-range': 'bytes 1-2/9, 4-5/9' }, 'mismatch'],
-    ['starts elsewhere', 206, { 'content-range': 'bytes 40000-99999/100000' }, 'mismatch'],
-    ['ends too early', 206, { 'content-range': 'bytes 50000-80000/100000' }, 'mismatch'],
-    ['is of a longer file', 206, { 'content-range': 'bytes 50000-109999/110000' }, 'mismatch'],
-    ['is empty', 416, { 'content-range': 'bytes */100000' }, 'mismatch'],
-  ])('%s', (_, status, given, continuation) => {
-    const header = headersOf({ etag: '"a"', 'content-range': REST, ...given })
-    expect(continuationOf(VERSION, 50_000, { status, header })).toBe(continuation)
-  })
+const REST = 'bytes 50000-99999/100000'
+it.each<[string, number, Record<string, string>, string]>([
+  ['is appended', 206, {}, 'append'],
+  ['is not appended without an ETag', 206, { etag: '' }, 'mismatch'],
+  ['is not appended with a weak ETag', 206, { etag: 'W/"a"' }, 'mismatch'],
+  ['is not appended with another ETag', 206, { etag: '"b"' }, 'mismatch'],
+  ['is not appended if it is encoded', 206, { 'content-encoding': 'gzip' }, 'mismatch'],
+  ['is the whole file', 200, {}, 'restart'],
+  ['has no range', 206, { 'content-range': '' }, 'mismatch'],
+  ['has several ranges', 206, { 'content-range': 'bytes 1-2/9, 4-5/9' }, 'mismatch'],
+  ['starts elsewhere', 206, { 'content-range': 'bytes 40000-99999/100000' }, 'mismatch'],
+  ['ends too early', 206, { 'content-range': 'bytes 50000-80000/100000' }, 'mismatch'],
+  ['is of a longer file', 206, { 'content-range': 'bytes 50000-109999/110000' }, 'mismatch'],
+  ['is empty', 416, { 'content-range': 'bytes */100000' }, 'mismatch'],
+])('the response to a request for the rest %s', (_, status, given, continuation) => {
+  const header = headersOf({ etag: '"a"', 'content-range': REST, ...given })
+  expect(continuationOf(VERSION, 50_000, { status, header })).toBe(continuation)
 })
 
 const failure = (more = {}) => new AttemptFailed('the connection broke', { isRetryable: true, ...more })
@@ -81,23 +77,21 @@ it('the wait after a failed attempt varies by a quarter at random', () => {
   expect([0, 0.999999].map((random) => waitAfter(failure(), 3, random))).toEqual([3_000, 5_000])
 })
 
-describe('a status', () => {
-  it.each([
-    [200 + 4, false, false],
-    [206, false, false],
-    [403, false, true],
-    [404, false, true],
-    [408, true, false],
-    [410, false, true],
-    [429, true, false],
-    [500, true, false],
-    [503, true, false],
-  ])('%i: again %s, expired %s', (status, again, expired) => {
-    const told = failureOfStatus(status, 7_000)
-    expect(told).toMatchObject({ isRetryable: again, status, message: `the host answered ${status}` })
-    expect(mayHaveExpired(told)).toBe(expired)
-    expect(told.retryAfterMs).toBe(status === 429 || status === 503 ? 7_000 : 0)
-  })
+it.each([
+  [200 + 4, false, false],
+  [206, false, false],
+  [403, false, true],
+  [404, false, true],
+  [408, true, false],
+  [410, false, true],
+  [429, true, false],
+  [500, true, false],
+  [503, true, false],
+])('the status %i of a host: again %s, expired %s', (status, again, expired) => {
+  const told = failureOfStatus(status, 7_000)
+  expect(told).toMatchObject({ isRetryable: again, status, message: `the host answered ${status}` })
+  expect(mayHaveExpired(told)).toBe(expired)
+  expect(told.retryAfterMs).toBe(status === 429 || status === 503 ? 7_000 : 0)
 })
 
 it('says nothing that could drive a terminal', () => {

@@ -11,44 +11,42 @@ const SAME_LENGTH = Buffer.concat([PNG, Buffer.alloc(WHOLE.length - PNG.length, 
 const BREAKS: Turn = { breakAfter: 100_000 }
 const REST = 'bytes=100000-'
 
-describe('after a broken connection', () => {
-  it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
-    [
-      'the rest is requested, as often as it breaks',
-      [BREAKS, { breakAfter: 50_000 }, {}],
-      [undefined, REST, 'bytes=150000-'],
-      WHOLE,
-    ],
-    [
-      'the rest is requested later when the host is busy',
-      [BREAKS, { status: 503 }, {}],
-      [undefined, REST, REST],
-      WHOLE,
-    ],
-    [
-      'a file without an ETag is downloaded again',
-      [{ ...BREAKS, etag: '' }, {}],
-      [undefined, undefined],
-      WHOLE,
-    ],
-    ['a changed file is downloaded whole', [BREAKS, { file: OTHER }], [undefined, REST], OTHER],
-    [
-      'another file is downloaded whole where the host ignores If-Range',
-      [BREAKS, { file: SAME_LENGTH, ranges: 'blind' }],
-      [undefined, REST, undefined],
-      SAME_LENGTH,
-    ],
-  ])('%s', async (_, turns, ranges, file) => {
-    const folder = newFolder()
-    const requested = await host(...turns)
-    expect(await download({ url: requested.url, folder })).toMatchObject({
-      ok: true,
-      file: { bytes: file.length, sha256: sha256(file) },
-    })
-    expect(requested.ranges()).toEqual(ranges)
-    expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(file))
-    expect(contents(folder)).toEqual(['run-1.png'])
+it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
+  [
+    'the rest is requested, as often as it breaks',
+    [BREAKS, { breakAfter: 50_000 }, {}],
+    [undefined, REST, 'bytes=150000-'],
+    WHOLE,
+  ],
+  [
+    'the rest is requested later when the host is busy',
+    [BREAKS, { status: 503 }, {}],
+    [undefined, REST, REST],
+    WHOLE,
+  ],
+  [
+    'a file without an ETag is downloaded again',
+    [{ ...BREAKS, etag: '' }, {}],
+    [undefined, undefined],
+    WHOLE,
+  ],
+  ['a changed file is downloaded whole', [BREAKS, { file: OTHER }], [undefined, REST], OTHER],
+  [
+    'another file is downloaded whole where the host ignores If-Range',
+    [BREAKS, { file: SAME_LENGTH, ranges: 'blind' }],
+    [undefined, REST, undefined],
+    SAME_LENGTH,
+  ],
+])('after a broken connection %s', async (_, turns, ranges, file) => {
+  const folder = newFolder()
+  const requested = await host(...turns)
+  expect(await download({ url: requested.url, folder })).toMatchObject({
+    ok: true,
+    file: { bytes: file.length, sha256: sha256(file) },
   })
+  expect(requested.ranges()).toEqual(ranges)
+  expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(file))
+  expect(contents(folder)).toEqual(['run-1.png'])
 })
 
 it('failures count from one again after each new mebibyte', async () => {

@@ -7,20 +7,18 @@ import { createManualClock } from '../support/clock.js'
 const REASON = new Error('stop')
 const never = new Promise<never>(() => {})
 
-describe('raceAbort', () => {
-  it('rejects with the reason of the signal, whatever becomes of the work', async () => {
-    const controller = new AbortController()
-    let failLate = (_: Error) => {}
-    const late = new Promise<never>((_, reject) => {
-      failLate = reject
-    })
-    const raced = [late, never].map((work) => raceAbort(work, controller.signal))
-    controller.abort(REASON)
-    for (const each of raced) await expect(each).rejects.toBe(REASON)
-    // An unhandled rejection would fail the test.
-    failLate(new Error('too late'))
-    await expect(raceAbort(never, controller.signal)).rejects.toBe(REASON)
+it('raceAbort rejects with the reason of the signal, whatever becomes of the work', async () => {
+  const controller = new AbortController()
+  let failLate = (_: Error) => {}
+  const late = new Promise<never>((_, reject) => {
+    failLate = reject
   })
+  const raced = [late, never].map((work) => raceAbort(work, controller.signal))
+  controller.abort(REASON)
+  for (const each of raced) await expect(each).rejects.toBe(REASON)
+  // An unhandled rejection would fail the test.
+  failLate(new Error('too late'))
+  await expect(raceAbort(never, controller.signal)).rejects.toBe(REASON)
 })
 
 describe('withTimeout', () => {

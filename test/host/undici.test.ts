@@ -437,17 +437,15 @@ describe('60 s of silence', () => {
   )
 })
 
-describe('a response that is discarded', () => {
-  it('ends its connection', async () => {
-    const closed = awaited<void>()
-    const { url } = await serve((request, response) => {
-      request.socket.on('close', () => closed.resolve())
-      response.writeHead(200, { 'content-length': '100' }).write('a')
-    })
-    const response = await newNetwork().fetch(get(url))
-    response.discard()
-    await closed.promise
+it('a response that is discarded ends its connection', async () => {
+  const closed = awaited<void>()
+  const { url } = await serve((request, response) => {
+    request.socket.on('close', () => closed.resolve())
+    response.writeHead(200, { 'content-length': '100' }).write('a')
   })
+  const response = await newNetwork().fetch(get(url))
+  response.discard()
+  await closed.promise
 })
 
 /** Sends the pieces one at a time, so that each is read by itself. */
@@ -458,28 +456,26 @@ async function writeApart(socket: Duplex, pieces: readonly string[]): Promise<vo
   }
 }
 
-describe('a 100 Continue that nobody asked for', () => {
-  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
-  const WITH_HEADERS = 'HTTP/1.1 100 Go on\r\nDate: today\r\nContent-Length: 5\r\n\r\n'
-  const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok'
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+const WITH_HEADERS = 'HTTP/1.1 100 Go on\r\nDate: today\r\nContent-Length: 5\r\n\r\n'
+const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok'
 
-  it.each([
-    ['before the answer', [CONTINUE, CREATED]],
-    ['byte by byte', [...WITH_HEADERS, ...CREATED]],
-  ])('%s is skipped, and the connection is kept', async (_, pieces) => {
-    let connections = 0
-    const url = await serveRaw((socket) => {
-      connections++
-      socket.on('data', () => void writeApart(socket, pieces))
-    })
-    const network = newNetwork()
-    for (const request of [post(url), post(url), get(url, { fresh: true })]) {
-      const response = await network.fetch(request)
-      expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
-      await turns(1)
-    }
-    expect(connections).toBe(1)
+it.each([
+  ['before the answer', [CONTINUE, CREATED]],
+  ['byte by byte', [...WITH_HEADERS, ...CREATED]],
+])('a 100 Continue that nobody asked for is skipped, and the connection is kept: %s', async (_, pieces) => {
+  let connections = 0
+  const url = await serveRaw((socket) => {
+    connections++
+    socket.on('data', () => void writeApart(socket, pieces))
   })
+  const network = newNetwork()
+  for (const request of [post(url), post(url), get(url, { fresh: true })]) {
+    const response = await network.fetch(request)
+    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+    await turns(1)
+  }
+  expect(connections).toBe(1)
 })
 
 describe('an abort', () => {

@@ -28,21 +28,19 @@ describe('a file that cannot be sent', () => {
   })
 })
 
-describe('the form of a source', () => {
-  it.each([
-    ['https://x.example/a.png', 'url'],
-    ['HTTP://x.example/a.png', 'url'],
-    ['https://', 'invalid url'],
-    ['data:image/png;base64,AA==', 'data'],
-    ['DATA:,a', 'data'],
-    ['run:run_1#2', 'run'],
-    ['run:', 'path'],
-    ['Run:fox.png', 'path'],
-    ['row:hero', 'row'],
-    ['Row:hero', 'row'],
-    ['-', 'standard input'],
-    [' ', 'blank'],
-    ['refs/a.png', 'path'],
-    ['C:\\a.png', 'path'],
-  ] as const)('%s is one of %s', (text, form) => expect(sourceFormOf(text)).toBe(form))
-})
+it.each([
+  ['https://x.example/a.png', 'url'],
+  ['HTTP://x.example/a.png', 'url'],
+  ['https://', 'invalid url'],
+  ['data:image/png;base64,AA==', 'data'],
+  ['DATA:,a', 'data'],
+  ['run:run_1#2', 'run'],
+  ['run:', 'path'],
+  ['Run:fox.png', 'path'],
+  ['row:hero', 'row'],
+  ['Row:hero', 'row'],
+  ['-', 'standard input'],
+  [' ', 'blank'],
+  ['refs/a.png', 'path'],
+  ['C:\\a.png', 'path'],
+] as const)('%s is one of %s', (text, form) => expect(sourceFormOf(text)).toBe(form))

@@ -58,15 +58,13 @@ describe('a price in millionths', () => {
   })
 })
 
-describe('a sum of estimates', () => {
-  it.each<[readonly (number | undefined)[], number, number]>([
-    [[100_000, 200_000], 300_000, 0],
-    [[400_000, undefined, 0, undefined], 400_000, 2],
-    [[LARGEST, LARGEST], LARGEST, 0],
-    [Array.from({ length: 10_000 }, () => 333_333), 3_333_330_000, 0],
-  ])('%#', (estimates, millionths, withoutPrice) => {
-    expect(sumOf(estimates)).toEqual({ millionths, withoutPrice })
-  })
+it.each<[readonly (number | undefined)[], number, number]>([
+  [[100_000, 200_000], 300_000, 0],
+  [[400_000, undefined, 0, undefined], 400_000, 2],
+  [[LARGEST, LARGEST], LARGEST, 0],
+  [Array.from({ length: 10_000 }, () => 333_333), 3_333_330_000, 0],
+])('the sum of estimates %j is %i, and %i have no price', (estimates, millionths, withoutPrice) => {
+  expect(sumOf(estimates)).toEqual({ millionths, withoutPrice })
 })
 
 describe('an amount', () => {

@@ -32,19 +32,17 @@ describe('the routes', () => {
   })
 })
 
-describe('how far a run is', () => {
-  it.each<[service: unknown, text: string]>([
-    [{ progress: 0.429 }, '42 %'],
-    [{ progress: 0, queue_position: 7 }, '0 %'],
-    [{ queue_position: 12_654 }, '12,654 before it'],
-    [{ queue_position: 0 }, ''],
-    [{ progress: 42 }, ''],
-    [{ progress: '42 %', queue_position: null }, ''],
-    [null, ''],
-  ])('%j is "%s"', (service, text) => {
-    expect(progressOf(runState({ phase: 'running', service }))).toBe(text)
-    expect(progressOf(runState({ phase: 'failed', service }))).toBe('')
-  })
+it.each<[service: unknown, text: string]>([
+  [{ progress: 0.429 }, '42 %'],
+  [{ progress: 0, queue_position: 7 }, '0 %'],
+  [{ queue_position: 12_654 }, '12,654 before it'],
+  [{ queue_position: 0 }, ''],
+  [{ progress: 42 }, ''],
+  [{ progress: '42 %', queue_position: null }, ''],
+  [null, ''],
+])('the progress of a run with %j is "%s"', (service, text) => {
+  expect(progressOf(runState({ phase: 'running', service }))).toBe(text)
+  expect(progressOf(runState({ phase: 'failed', service }))).toBe('')
 })
 
 describe('an id', () => {

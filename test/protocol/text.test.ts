@@ -49,16 +49,14 @@ describe('a text', () => {
   })
 })
 
-describe('several lines', () => {
-  it.each([
-    ['one', 'one'],
-    ['one\n', 'one'],
-    ['one\n  two', 'one; two'],
-    ['One.\n  Two.', 'One. Two.'],
-    ['these:\na\n\nb', 'these: a; b'],
-  ])('%j: %j', (text, expected) => {
-    expect(onOneLine(text)).toBe(expected)
-  })
+it.each([
+  ['one', 'one'],
+  ['one\n', 'one'],
+  ['one\n  two', 'one; two'],
+  ['One.\n  Two.', 'One. Two.'],
+  ['these:\na\n\nb', 'these: a; b'],
+])('the text %j is %j on one line', (text, expected) => {
+  expect(onOneLine(text)).toBe(expected)
 })
 
 it.each([

@@ -139,86 +139,84 @@ describe('creates', () => {
   })
 })
 
-describe('a row', () => {
-  it.each<[string, string, Options, Record<string, string>]>([
-    [
-      'that failed blocks those that need it, all by its name',
-      'a b<a c<b d',
-      { failing: ['a'] },
-      { a: 'failed', b: 'blocked by a', c: 'blocked by a', d: 'succeeded' },
-    ],
-    [
-      'that failed stops further creates with fail-fast',
-      'a b',
-      { failing: ['a'], isFailFast: true, concurrency: 1 },
-      { a: 'failed', b: 'unsent' },
-    ],
-    [
-      'whose create is refused for good is the last one',
-      'a b c',
-      { refused: { a: { status: 402 } } },
-      { a: 'refused', b: 'unsent', c: 'unsent' },
-    ],
-    [
-      'whose create is redirected, by a service that is down, is the last one',
-      'a b',
-      { refused: { a: { status: 307, headers: { location: '/elsewhere' } } } },
-      { a: 'refused', b: 'unsent' },
-    ],
-    [
-      'whose create has an unknown outcome is the last one',
-      'a b',
-      { refused: { a: { status: 500 } } },
-      { a: 'unconfirmed', b: 'unsent' },
-    ],
-    [
-      'that is refused after others leaves these to their end',
-      'a b c',
-      { concurrency: 2, refused: { b: { status: 402 } } },
-      { a: 'succeeded', b: 'refused', c: 'unsent' },
-    ],
-    [
-      'that is in flight counts before a create',
-      '=a b',
-      { concurrency: 1, runMs: 5_000 },
-      { a: 'succeeded', b: 'succeeded' },
-    ],
-    [
-      'is only created where nobody follows it',
-      'a b',
-      { isFollowed: false, concurrency: 1 },
-      { a: 'created', b: 'created' },
-    ],
-    [
-      'is looked at once where that is asked for',
-      '=a =b',
-      { isOnce: true, runMs: 9e9 },
-      { a: 'running: not finished', b: 'running: not finished' },
-    ],
-    [
-      'whose limit has passed ends as running and stops creates',
-      'a b',
-      { concurrency: 1, timeoutMs: 1_500, runMs: 9e9 },
-      { a: 'running: time limit', b: 'unsent' },
-    ],
-    [
-      'that needs a run whose limit has passed is blocked',
-      'a b<a',
-      { timeoutMs: 1_500, runMs: 9e9 },
-      { a: 'running: time limit', b: 'blocked by a' },
-    ],
-    [
-      'is not created after a stop from outside',
-      'a b',
-      { noCreates: AbortSignal.abort() },
-      { a: 'unsent', b: 'unsent' },
-    ],
-    ['that needs no request lets others begin', '.a b<a', {}, { a: 'done', b: 'succeeded' }],
-  ])('%s', async (_, rows, options, expected) => {
-    const { run, ends } = bench(rows, options)
-    await run()
-    expect(ends).toEqual(expected)
-  })
+it.each<[string, string, Options, Record<string, string>]>([
+  [
+    'that failed blocks those that need it, all by its name',
+    'a b<a c<b d',
+    { failing: ['a'] },
+    { a: 'failed', b: 'blocked by a', c: 'blocked by a', d: 'succeeded' },
+  ],
+  [
+    'that failed stops further creates with fail-fast',
+    'a b',
+    { failing: ['a'], isFailFast: true, concurrency: 1 },
+    { a: 'failed', b: 'unsent' },
+  ],
+  [
+    'whose create is refused for good is the last one',
+    'a b c',
+    { refused: { a: { status: 402 } } },
+    { a: 'refused', b: 'unsent', c: 'unsent' },
+  ],
+  [
+    'whose create is redirected, by a service that is down, is the last one',
+    'a b',
+    { refused: { a: { status: 307, headers: { location: '/elsewhere' } } } },
+    { a: 'refused', b: 'unsent' },
+  ],
+  [
+    'whose create has an unknown outcome is the last one',
+    'a b',
+    { refused: { a: { status: 500 } } },
+    { a: 'unconfirmed', b: 'unsent' },
+  ],
+  [
+    'that is refused after others leaves these to their end',
+    'a b c',
+    { concurrency: 2, refused: { b: { status: 402 } } },
+    { a: 'succeeded', b: 'refused', c: 'unsent' },
+  ],
+  [
+    'that is in flight counts before a create',
+    '=a b',
+    { concurrency: 1, runMs: 5_000 },
+    { a: 'succeeded', b: 'succeeded' },
+  ],
+  [
+    'is only created where nobody follows it',
+    'a b',
+    { isFollowed: false, concurrency: 1 },
+    { a: 'created', b: 'created' },
+  ],
+  [
+    'is looked at once where that is asked for',
+    '=a =b',
+    { isOnce: true, runMs: 9e9 },
+    { a: 'running: not finished', b: 'running: not finished' },
+  ],
+  [
+    'whose limit has passed ends as running and stops creates',
+    'a b',
+    { concurrency: 1, timeoutMs: 1_500, runMs: 9e9 },
+    { a: 'running: time limit', b: 'unsent' },
+  ],
+  [
+    'that needs a run whose limit has passed is blocked',
+    'a b<a',
+    { timeoutMs: 1_500, runMs: 9e9 },
+    { a: 'running: time limit', b: 'blocked by a' },
+  ],
+  [
+    'is not created after a stop from outside',
+    'a b',
+    { noCreates: AbortSignal.abort() },
+    { a: 'unsent', b: 'unsent' },
+  ],
+  ['that needs no request lets others begin', '.a b<a', {}, { a: 'done', b: 'succeeded' }],
+])('a row %s', async (_, rows, options, expected) => {
+  const { run, ends } = bench(rows, options)
+  await run()
+  expect(ends).toEqual(expected)
 })
 
 it('the last status request of a run whose limit has passed finds its end', async () => {

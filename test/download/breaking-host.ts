@@ -1,23 +1,19 @@
 /** A host of outputs that breaks off, forgets, lies and changes its mind, one turn a request. */
-import { once as onceOf } from 'node:events'
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { PNG, serve, sha256 } from './download-setup.js'
-import { nextTurn, readOf, TURN } from './reader.js'
+import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
+import { responseOf, type Scripted } from '../support/index.js'
+import { PNG, sha256 } from './download-setup.js'
 
 const made = (bytes: number, turn: number) =>
   Buffer.concat([PNG, Buffer.from(Array.from({ length: bytes }, (_, at) => at % turn))])
 
 export const WHOLE = made(300_000, 251)
 export const OTHER = made(310_000, 241)
-export const etagOf = (bytes: Uint8Array) => `"${sha256(bytes)}"`
 
 /** What a host does with one request. */
 export interface Turn {
   /** Ends the connection after so many bytes of the answer's body; undefined: answers whole. */
   readonly breakAfter?: number | undefined
-  /** Sends so many bytes of the answer's body, and then nothing. */
-  readonly stopAfter?: number | undefined
   readonly file?: Buffer
   /** `none` sends the file; `blind` sends the rest of whatever there is; `wrong` sends the rest of another place. */
   readonly ranges?: 'none' | 'honest' | 'blind' | 'wrong'
@@ -29,55 +25,46 @@ export interface Turn {
   readonly isChunked?: boolean
 }
 
-export interface Host {
-  readonly url: string
-  readonly asked: readonly IncomingHttpHeaders[]
-  /** The `Range` of each request. */
-  ranges(): readonly (string | undefined)[]
+/** The last turn is for all further requests. `ranges`: the `Range` of each request. */
+export function host(...turns: readonly Turn[]) {
+  const requests: HttpRequest[] = []
+  const fetch: Fetch = async (request) => {
+    const turn = turns[Math.min(requests.length, turns.length - 1)] ?? {}
+    requests.push(request)
+    if (turn.breakAfter === 0) throw broken()
+    const { body, ...head } = answerTo(request.headers, turn)
+    return { ...responseOf(head), body: inPieces(body, turn.breakAfter) }
+  }
+  return { fetch, ranges: () => requests.map(({ headers }) => headers.range) }
 }
 
-/** The last turn is for all further requests. */
-export async function host(...turns: readonly Turn[]): Promise<Host> {
-  const asked: IncomingHttpHeaders[] = []
-  const url = await serve(({ headers }, response) => {
-    const turn = turns[Math.min(asked.length, turns.length - 1)] ?? {}
-    asked.push(headers)
-    answer(response, headers, turn)
-  })
-  return { url, asked, ranges: () => asked.map(({ range }) => range) }
+const broken = () => new HttpFailure('the connection was reset', { sent: true })
+
+async function* inPieces(body: Buffer = Buffer.alloc(0), breakAfter = Number.POSITIVE_INFINITY) {
+  const end = Math.min(body.length, breakAfter)
+  for (let at = 0; at < end; at += 65_536) yield body.subarray(at, Math.min(at + 65_536, end))
+  if (breakAfter < Number.POSITIVE_INFINITY) throw broken()
 }
 
-function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn): void {
-  const { breakAfter, stopAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), status } = turn
-  if (status !== undefined) return void response.writeHead(status).end()
+function answerTo(asked: HttpRequest['headers'], turn: Turn): Scripted & { readonly body?: Buffer } {
+  const { file = WHOLE, ranges = 'honest', etag = `"${sha256(file)}"`, status } = turn
+  if (status !== undefined) return { status }
   const validator = etag === '' ? {} : { etag }
-  const id = nextTurn()
   if (turn.encodes) {
-    response.writeHead(200, { ...validator, 'content-encoding': 'gzip', [TURN]: id })
-    send(response, gzipSync(file, { level: 0 }), breakAfter, id)
-    return
+    const headers = { ...validator, 'content-encoding': 'gzip' }
+    return { status: 200, headers, body: gzipSync(file, { level: 0 }) }
   }
   const start = /^bytes=(\d+)-$/.exec(asked.range ?? '')?.[1]
   const isSame = etag !== '' && !etag.startsWith('W/') && asked['if-range'] === etag
   const heeds = ranges !== 'none' && start !== undefined && (ranges === 'blind' || isSame)
   const from = heeds ? Number(start) : 0
   if (from >= file.length)
-    return void response.writeHead(416, { ...validator, 'content-range': `bytes */${file.length}` }).end()
+    return { status: 416, headers: { ...validator, 'content-range': `bytes */${file.length}` } }
   const told = ranges === 'wrong' ? from + 1 : from
-  response.writeHead(heeds ? 206 : 200, {
+  const headers = {
     ...validator,
-    ...(turn.isChunked !== true && { 'content-length': file.length - from }),
+    ...(turn.isChunked !== true && { 'content-length': String(file.length - from) }),
     ...(heeds && { 'content-range': `bytes ${told}-${file.length - 1}/${file.length}` }),
-    [TURN]: id,
-  })
-  if (stopAfter !== undefined) return void response.write(file.subarray(from, from + stopAfter))
-  send(response, file.subarray(from), breakAfter, id)
-}
-
-function send(response: ServerResponse, body: Buffer, breakAfter: number | undefined, id: string): void {
-  if (breakAfter === undefined) return void response.end(body)
-  if (breakAfter === 0) return void response.destroy()
-  response.write(body.subarray(0, breakAfter))
-  const read = readOf(id, Math.min(breakAfter, body.length))
-  void Promise.race([read, onceOf(response, 'close')]).then(() => response.destroy())
+  }
+  return { status: heeds ? 206 : 200, headers, body: file.subarray(from) }
 }

@@ -13,7 +13,6 @@ import { systemClock } from '../../src/host/clock.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { ONE_PIXEL_PNG, responseOf, type Scripted, temporaryFolder, whenOver } from '../support/index.js'
-import { telling } from './reader.js'
 
 export const newFolder = temporaryFolder
 
@@ -48,7 +47,7 @@ export function createWork(fetch?: Fetch): Work {
   const clock = { ...systemClock, now: () => Date.UTC(2026, 0, 1), sleep }
   return {
     waits,
-    ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5 }),
+    ...createDownloader({ fetch: fetch ?? network.fetch, clock, random: () => 0.5 }),
   }
 }
 

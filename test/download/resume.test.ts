@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Fetch } from '../../src/host/http.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
 import { contents, download, fetchOf, newFolder, PNG, sha256 } from './download-setup.js'
 
@@ -39,8 +40,8 @@ it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
   ],
 ])('after a broken connection %s', async (_, turns, ranges, file) => {
   const folder = newFolder()
-  const requested = await host(...turns)
-  expect(await download({ url: requested.url, folder })).toMatchObject({
+  const requested = host(...turns)
+  expect(await download({ fetch: requested.fetch, folder })).toMatchObject({
     ok: true,
     file: { bytes: file.length, sha256: sha256(file) },
   })
@@ -68,20 +69,21 @@ it('failures count from one again after each new mebibyte', async () => {
 
 describe('a fresh link', () => {
   it('of the same file resumes, also on another host', async () => {
-    const [old, fresh] = [await host(BREAKS, { status: 403 }), await host({})]
-    const freshUrl = async () => `${fresh.url}/elsewhere?signature=2`
-    expect(await download({ url: old.url, freshUrl })).toMatchObject({ file: { sha256: sha256(WHOLE) } })
+    const [old, fresh] = [host(BREAKS, { status: 403 }), host({})]
+    const fetch: Fetch = (request) => (request.url.host === 'fresh.example' ? fresh : old).fetch(request)
+    const freshUrl = async () => 'https://fresh.example/elsewhere?signature=2'
+    expect(await download({ fetch, freshUrl })).toMatchObject({ file: { sha256: sha256(WHOLE) } })
     expect(fresh.ranges()).toEqual([REST])
   })
 
   it('is replaced again when it expires after a mebibyte', async () => {
     const file = Buffer.concat([PNG, Buffer.alloc(1_500_000, 'rushes')])
-    const { url } = await host({ status: 403 }, { file, breakAfter: 1_200_000 }, { status: 403 }, { file })
+    const { fetch } = host({ status: 403 }, { file, breakAfter: 1_200_000 }, { status: 403 }, { file })
     let asked = 0
-    const freshUrl = async () => `${url}/${++asked}`
-    expect(await download({ url, freshUrl })).toMatchObject({
+    const freshUrl = async () => `https://host.example/${++asked}`
+    expect(await download({ fetch, freshUrl })).toMatchObject({
       ok: true,
-      file: { sha256: sha256(file), url: `${url}/2` },
+      file: { sha256: sha256(file), url: 'https://host.example/2' },
     })
   })
 })

@@ -49,8 +49,8 @@ describe('-o -', () => {
 
   it('writes nothing of a download that broke, and keeps nothing of it', async () => {
     const { stream, text } = collector()
-    const { url, ranges } = await host({ breakAfter: 100_000 }, { breakAfter: 0 })
-    const { error } = await download({ url, target, stdout: stream })
+    const { fetch, ranges } = host({ breakAfter: 100_000 }, { breakAfter: 0 })
+    const { error } = await download({ fetch, target, stdout: stream })
     expect(error).toMatchObject({ code: 'download_failed', hint: 'The run succeeded and is paid for.' })
     expect(ranges()[1]).toBe('bytes=100000-')
     expect(text()).toHaveLength(0)

@@ -40,14 +40,11 @@ it('there is one whole file under the name, or none', async () => {
     fc.asyncProperty(turns, commands, async (turns, commands) => {
       const folder = newFolder()
       const path = join(folder, 'run-1.png')
-      const { url } = await host(...turns.map(honest))
+      const { fetch } = host(...turns.map(honest))
       for (const stopAfter of [...commands, undefined]) {
         const stop = new AbortController()
         const result = await download({
-          url,
-          folder,
-          overwrite: true,
-          signal: stop.signal,
+          ...{ fetch, folder, overwrite: true, signal: stop.signal },
           onProgress: ({ receivedBytes }) => {
             if (stopAfter !== undefined && receivedBytes > stopAfter) stop.abort('SIGINT')
           },

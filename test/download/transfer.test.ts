@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
-import { HttpFailure } from '../../src/host/http.js'
-import { createGate, type Scripted } from '../support/index.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { createGate, responseOf, type Scripted } from '../support/index.js'
 import {
   contents,
   createWork,
@@ -66,22 +67,21 @@ describe('a download', () => {
   it('runs beside three others; results keep their order, and a failure stops no other', async () => {
     let now = 0
     let most = 0
-    // The first four wait for each other, however busy the machine is.
+    // The first four wait for each other.
     const four = createGate()
-    const host = await serve(async ({ url }, response) => {
+    const fetch: Fetch = async ({ url }) => {
       most = Math.max(most, ++now)
       if (now === 4) four.open()
       await four.after
-      setTimeout(() => {
-        now--
-        if (url === '/3') response.writeHead(404).end()
-        else response.end(url === '/5' ? MP4 : PNG)
-      }, 20)
-    })
+      await setImmediate()
+      now--
+      if (url.pathname === '/3') return responseOf({ status: 404 })
+      return responseOf({ status: 200, body: url.pathname === '/5' ? MP4 : PNG })
+    }
     const folder = newFolder()
-    const outputs = [1, 2, 3, 4, 5, 6].map((at) => output(`${host}/${at}`))
+    const outputs = [1, 2, 3, 4, 5, 6].map((at) => output(`https://host.example/${at}`))
     const settled: string[] = []
-    const results = await createWork().download(outputs, {
+    const results = await createWork(fetch).download(outputs, {
       ...into(folder),
       onSettled: (result, { url }) => settled.push(`${url.slice(-1)} ${result.ok}`),
     })
@@ -136,14 +136,6 @@ describe('an incomplete response', () => {
       expect(contents(folder)).toEqual([])
     },
   )
-
-  it('is complete without a length when it ends as it should', async () => {
-    const url = await serve((_, response) => {
-      response.write(PNG.subarray(0, 30))
-      setTimeout(() => response.end(PNG.subarray(30)), 5)
-    })
-    expect(await download({ url })).toMatchObject({ ok: true, file: { sha256: sha256(PNG) } })
-  })
 })
 
 describe('a response that is not the file', () => {
@@ -221,17 +213,18 @@ describe('an expired link', () => {
 })
 
 describe('redirects', () => {
-  it('leads to another host without the key, and the last address names the file', async () => {
-    const end = await serve(({ headers }, response) =>
-      response.end(headers.authorization === undefined ? 'plain' : 'key'),
+  it('lead to another host, and the last address names the file', async () => {
+    const { fetch, requests } = fetchOf(
+      { status: 302, headers: { location: '/b?c' } },
+      { status: 307, headers: { location: 'https://other.example/notes.md' } },
+      { status: 200, body: 'plain' },
     )
-    const host = await serve(({ url }, response) => {
-      const location = url === '/a' ? '/b?c' : `${end}/notes.md`
-      response.writeHead(url === '/a' ? 302 : 307, { location }).end('moved')
-    })
     const folder = newFolder()
     const path = `${folder}/run-1.md`
-    expect(await download({ url: `${host}/a`, folder })).toMatchObject({ file: { url: `${host}/a`, path } })
+    expect(await download({ fetch, folder })).toMatchObject({ file: { url: URL, path } })
+    expect(requests.map(({ url }) => url.href)).toEqual([
+      ...[URL, 'https://host.example/b?c', 'https://other.example/notes.md'],
+    ])
     expect(readFileSync(path, 'utf8')).toBe('plain')
   })
 
@@ -256,15 +249,17 @@ describe('redirects', () => {
 
 // Which encodings are decoded, and how, is in response-body.test.ts.
 it('an encoded response is saved decoded, and requested again when it cannot be decoded', async () => {
-  const served = (body: Uint8Array, encoding = 'gzip') =>
-    serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
-  const file = { bytes: PNG.length, sha256: sha256(PNG) }
-  expect(await download({ url: await served(gzipSync(PNG)) })).toMatchObject({ ok: true, file })
   const folder = newFolder()
-  const { error, waits } = await download({ url: await served(gzipSync(PNG).subarray(0, 40)), folder })
+  const received = (body: Uint8Array, encoding = 'gzip') => {
+    const { fetch } = fetchOf({ status: 200, body, headers: { 'content-encoding': encoding } })
+    return download({ fetch, folder, overwrite: true })
+  }
+  const { error, waits } = await received(gzipSync(PNG).subarray(0, 40))
   expect(error?.message).toContain('the encoded response cannot be decoded: Z_BUF_ERROR')
   expect(waits).toEqual(RETRIES)
-  expect(contents(folder)).toEqual([])
   // No other try changes the encoding.
-  expect(await download({ url: await served(PNG, 'compress') })).toMatchObject({ ok: false, waits: [] })
+  expect(await received(PNG, 'compress')).toMatchObject({ ok: false, waits: [] })
+  expect(contents(folder)).toEqual([])
+  const file = { bytes: PNG.length, sha256: sha256(PNG) }
+  expect(await received(gzipSync(PNG))).toMatchObject({ ok: true, file })
 })

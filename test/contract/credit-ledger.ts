@@ -32,7 +32,7 @@ export function creditLedgerContract(open: () => OpenedDatabase | Promise<Opened
       }
     })
 
-    test.each<[string, RegExp]>([
+    test.each([
       ['UPDATE accounts SET balance = 1000', /Account acme has a balance of 1000, and its entries sum to 95/],
       ['UPDATE keys SET spent = 3', /Key 1 has spent 3, and its entries sum to 5/],
       ["UPDATE runs SET price = 6 WHERE id = 'two'", /Run two costs 6, and was charged 5/],

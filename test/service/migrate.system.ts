@@ -19,6 +19,8 @@ import {
   createTestService,
   ended,
   FOX,
+  finished,
+  newRun,
   runOf,
   runSql,
   type TestData,
@@ -40,7 +42,7 @@ async function createGrown() {
     dataFolder,
     models: PREVIEW_SET.models,
     engine: {
-      render: async (job) => {
+      async render(job) {
         if (String(job.input.prompt).includes('fails')) throw new Error('it does not work')
         return await engine.render(job)
       },
@@ -53,32 +55,25 @@ async function createGrown() {
     expiresAtMs: service.clock.now() + 86_400_000_000,
     rate: { requests: 200, windowMs: 10_000 },
   })
-  const create = async (input: object, key = service.apiKey, on = service) => {
-    const id = await created(on, { ...FOX, input }, { key })
-    expect(id).toMatch(/^run_/)
-    return id
-  }
-  const ours = await create({ prompt: 'a fox \u0000 and \ud800 half', quality: 'high' })
-  const theirs = await create(
+  const render = async (input: object, key = service.apiKey): Promise<string> =>
+    (await finished(service, { ...FOX, input }, { key })).id
+  await render({ prompt: 'a fox \u0000 and \ud800 half', quality: 'high' })
+  const theirs = await render(
     { prompt: 'with an image', image_urls: [PNG, 'https://example.com/a.png'] },
     key,
   )
-  const failed = await create({ prompt: 'it fails' })
-  await ended(service, ours)
-  await ended(service, theirs, { key })
-  await ended(service, failed)
+  const failed = await render({ prompt: 'it fails' })
   const admin = await openAdministration({ dataFolder, clock: service.clock, make: false })
   await admin.createAccount('banned', 7)
   await admin.setBanned('banned', true)
   await admin.addCredits('studio', -3)
   await admin.close()
   await service.clock.runUntil(service.service.close())
-  // A service that renders nothing, of which a worker has died in a render.
-  const quiet = await createTestService({ dataFolder, rendering: false, clock: service.clock })
-  const queued = await create({ prompt: 'later' }, service.apiKey, quiet)
-  const rendering = await create({ prompt: 'now' }, key, quiet)
-  await quiet.clock.runUntil(quiet.service.close())
   const store = openSqliteStore(join(dataFolder, 'service.db'))
+  const [queued, rendering] = ['run_queued', 'run_rendering']
+  await store.addRun(newRun({ id: queued, price: 1 }))
+  // Of a worker that has died in a render.
+  await store.addRun(newRun({ id: rendering, accountId: 2, keyId: 2, price: 1 }))
   expect((await claimRun(store, 'dead', { only: [rendering] }))?.id).toBe(rendering)
   // Another worker had lost it before.
   await store.releaseRuns('dead')

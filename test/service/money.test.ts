@@ -180,29 +180,26 @@ test.each([
 })
 
 test('a create with an Idempotency-Key is charged once, even if it is sent repeatedly', async () => {
-  const { service, admin, addKey, balance } = await createPaidService(10)
-  const { apiKey } = await addKey()
-  const { apiKey: another } = await addKey()
-  const send = (body: unknown, idempotencyKey: string, key = apiKey) =>
+  const { service, addKey, balance } = await createPaidService(10)
+  const { apiKey: key } = await addKey()
+  const send = (body: unknown, idempotencyKey: string) =>
     ask(service, 'POST', RUNS, body, { key, headers: { 'idempotency-key': idempotencyKey } })
-  const image = `data:image/png;base64,${Buffer.from('one').toString('base64')}`
-  const body = { ...FOX, input: { ...FOX.input, image_urls: [image] } }
+  const image_urls = [`data:image/png;base64,${Buffer.from('one').toString('base64')}`]
+  const body = { ...FOX, input: { ...FOX.input, image_urls } }
 
   const first = await send(body, 'draft-1')
   expect([first.status, first.header('idempotent-replayed')]).toEqual([201, undefined])
   const { id } = first.body
-  await ended(service, id, { key: apiKey })
-  const again = await send(body, 'draft-1')
-  expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
-  expect(again.header('location')).toBe(first.header('location'))
-  // The run as it is now.
-  expect(again.body).toMatchObject({ id, status: 'succeeded' })
-  const rewritten = `{ "input": ${JSON.stringify({ image_urls: [image], ...FOX.input })}, "model": "${FOX.model}" }`
-  expect((await send(rewritten, 'draft-1')).body.id).toBe(id)
-  // Keys of one account share them, and they outlive the credits.
-  expect((await send(body, 'draft-1', another)).body.id).toBe(id)
+  await ended(service, id, { key })
+  // The same JSON in other words.
+  const rewritten = `{ "input": ${JSON.stringify({ image_urls, ...FOX.input })}, "model": "${FOX.model}" }`
+  for (const again of [await send(body, 'draft-1'), await send(rewritten, 'draft-1')]) {
+    expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
+    expect(again.header('location')).toBe(first.header('location'))
+    // The run as it is now.
+    expect(again.body).toMatchObject({ id, status: 'succeeded' })
+  }
   expect(await balance()).toBe(9)
-
   const other = await send(FOX, 'draft-1')
   expect([other.status, other.body.error]).toEqual([
     400,
@@ -218,10 +215,6 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
   for (const bad of ['', 'a b', 'a'.repeat(256)])
     expect((await send(FOX, bad)).body.error, bad).toMatchObject({ code: 'invalid_input' })
   expect((await send(FOX, 'a'.repeat(255))).status).toBe(201)
-
-  await admin.createAccount('other', 10)
-  const { apiKey: foreign } = await admin.createKey('other', {})
-  expect((await send(body, 'draft-1', foreign)).body.id).not.toBe(id)
 })
 
 test('an Idempotency-Key is remembered for 24 hours', async () => {

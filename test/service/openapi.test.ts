@@ -103,7 +103,7 @@ beforeAll(async () => {
 const image = (input: object) => ({ ...FOX, input: { prompt: 'x', ...input } })
 const urls = (count: number) => Array.from({ length: count }, (_, at) => `http://x.test/${at}`)
 
-test.each<[name: string, body: unknown, accepted: boolean]>([
+test.each([
   ['an image', FOX, true],
   ['a video with everything', BOAT, true],
   ['an unknown field', image({ seed: 7, more: { a: [null] } }), true],

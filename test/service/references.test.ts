@@ -186,7 +186,7 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
   return { clock, folder, fetching, loaded }
 }
 
-test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
+test.each([
   ['of the largest size', ['abcd', 'efgh'], ['abcd', 'efgh']],
   ['one byte larger', ['abcde', 'ab'], [undefined, 'ab']],
   ['broken off', ['ab!', 'abcd'], [undefined, 'abcd']],

@@ -66,7 +66,7 @@ async function createPaidService(models: readonly ServedModel[] = MANY) {
   return { service, engine, key, create, spent }
 }
 
-test.each<[model: string, input: object, price: number]>([
+test.each([
   ['acme/flux', { prompt: 'x', steps: 2 }, 6],
   ['acme/flux', { prompt: 'x', steps: 2, quality: 'basic' }, 2],
   ['acme/flux', { prompt: 'x', steps: 50 }, 15],
@@ -77,7 +77,7 @@ test.each<[model: string, input: object, price: number]>([
   expect(await spent()).toBe(price)
 })
 
-test.each<[model: string, input: object, message: string]>([
+test.each([
   ['acme/flux', { prompt: 'x' }, 'input.steps is missing.'],
   ['acme/flux', { prompt: 'x', steps: 51 }, 'input.steps must be a whole number from 1 to 50, not 51.'],
   ['acme/flux-2', { seed: 'x' }, 'input.seed must be a number, not "x".'],

@@ -146,7 +146,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
 
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' }
     const nowhere = { AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' }
-    test.each<[name: string, url: string, env: Record<string, string>, reason: string, hint: RegExp]>([
+    test.each([
       ['a bucket that does not exist', 's3://other/x', {}, 'NoSuchBucket (404)', /Create the bucket/],
       [
         'wrong credentials, which are not repeated',
@@ -203,7 +203,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   })
 })
 
-test.each<[url: string, bucket: string, prefix: string]>([
+test.each([
   ['s3://bucket', 'bucket', ''],
   ['s3://my.bucket-1/a', 'my.bucket-1', 'a/'],
   ['s3://bucket/a//b/', 'bucket', 'a/b/'],

@@ -24,7 +24,7 @@ const refined = (inputs: object) => ({
   11: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, latent_image: ['3', 0], ...inputs } },
 })
 
-test.each<[name: string, workflow: object, expected: object]>([
+test.each([
   [
     'a negative condition that is made from the prompt',
     {

@@ -148,7 +148,7 @@ test('sends the key for the nodes of partners, which cost money, and repeats it 
   )
 })
 
-test.each<[workflow: object, document: Partial<EngineDocument>, count: number, expected: string]>([
+test.each([
   [IMAGE_WORKFLOW, {}, 1, 'takes exactly 0 reference images; the run has 1.'],
   [TWO_REFERENCES, SLOTS, 1, 'takes exactly 2 reference images; the run has 1.'],
   [TWO_REFERENCES, SLOTS, 0, 'takes exactly 2 reference images; the run has 0.'],
@@ -244,7 +244,7 @@ describe('many outputs', () => {
 describe('errors', () => {
   const { inputs, ...sampler } = IMAGE_WORKFLOW[3]
   const cut = { class_type: 'SaveImage', inputs: { images: ['8', 0], filename_prefix: '' } }
-  test.each<[what: string, node: object, message: string]>([
+  test.each([
     [
       'refused',
       { 3: { ...sampler, inputs: { ...inputs, sampler_name: 'eular' } } },
@@ -271,7 +271,7 @@ describe('errors', () => {
       ],
     },
   })
-  test.each<[entry: object, expected: string]>([
+  test.each([
     [
       failed('execution_error', {
         node_id: '3',
@@ -467,7 +467,7 @@ describe('a document', () => {
       engine: { type: 'comfyui', url: 'http://127.0.0.1:1', workflow: fileOf(workflow), ...engine },
     }).problems
 
-  test.each<[workflow: unknown, problem: string]>([
+  test.each([
     ['{', 'workflow: is not a JSON file'],
     ['[]', 'workflow: is not a workflow: it has no nodes'],
     [
@@ -509,7 +509,7 @@ describe('a document', () => {
     ])
   })
 
-  test.each<[slots: object, problems: readonly string[]]>([
+  test.each([
     [
       { prompt: '6.inputs.texts' },
       ['slots.prompt: is not an input of CLIPTextEncode (node 6), which has 6.inputs.text, 6.inputs.clip'],

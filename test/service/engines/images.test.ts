@@ -99,7 +99,7 @@ describe('stable-diffusion.cpp', () => {
 
 const PROXY: ServerAnswer = { status: 502, body: '<html></html>' }
 
-test.each<[name: string, list: ServerAnswer, drawing: ServerAnswer, message: string]>([
+test.each([
   ['404', { status: 404 }, { status: 404 }, 'answered 404 without a message.'],
   ['502 of a proxy', PROXY, PROXY, 'answered 502 with a web page'],
 ])(
@@ -214,7 +214,7 @@ describe('the answer', () => {
     expect(sizeOfPng(await render())).toBe('64x64')
   })
 
-  test.each<[body: object | string, expected: string]>([
+  test.each([
     [{ data: [] }, "The model's server answered without a result."],
     [{ error: { message: 'safety filter' } }, "The model's server failed: safety filter"],
     [{ data: [{ b64_json: 'AAAA%%%%' }] }, 'sent a result that is not valid base64'],

@@ -51,7 +51,7 @@ test('sends typed parameters, and fetches the picture of the job', async () => {
   ])
 })
 
-test.each<[references: string | undefined, fields: readonly string[]]>([
+test.each([
   [undefined, ['init_image', 'ref_images']],
   ['ref_images', ['ref_images']],
   ['init_image', ['init_image']],

@@ -25,7 +25,7 @@ test('a request gives up after ten minutes of 503, with the words of the server'
 })
 
 describe('an answer with an error status', () => {
-  test.each<[name: string, body: unknown, expected: string]>([
+  test.each([
     ['an object', { error: { message: 'CUDA out of memory' } }, ': CUDA out of memory'],
     ['a text', { error: 'generation failed' }, ': generation failed'],
     ['a code and a message', { error: 'server_error', message: 'bad type' }, ': bad type'],
@@ -64,7 +64,7 @@ describe('an answer with an error status', () => {
 const PICTURE = randomBytes(200_000)
 const BASE64 = PICTURE.toString('base64')
 
-test.each<[name: string, text: string]>([
+test.each([
   ['plain', BASE64],
   ['with a prefix', `data:image/png;base64,${BASE64}`],
   ['in lines', BASE64.replace(/.{76}/g, '$&\r\n')],
@@ -76,7 +76,7 @@ test.each<[name: string, text: string]>([
   expect(readdirSync(job.folder).filter((name) => !name.startsWith('.'))).toEqual([])
 })
 
-test.each<[name: string, text: unknown, expected: string]>([
+test.each([
   ['another character', `${BASE64.slice(0, 150_000)}*${BASE64}`, 'not valid base64'],
   ['padding in the middle', `${BASE64.slice(0, 150_000)}====${BASE64}`, 'not valid base64'],
   ['one character left over', `${BASE64.replace(/=+$/, '').slice(0, 150_000)}A`, 'not valid base64'],

@@ -6,7 +6,7 @@ const answered = (name: string, httpStatusCode: number) =>
   Object.assign(new Error(`AWSAccessKeyId AKIDSECRET ${name}`), { name, $metadata: { httpStatusCode } })
 const failed = (code: string, name = 'Error') => Object.assign(new Error(`connect ${code}`), { code, name })
 
-test.each<[name: string, thrown: unknown, reason: string, isTemporary: boolean, hint: RegExp]>([
+test.each([
   ['a refused connection', failed('ECONNREFUSED'), 'connection refused', true, /AWS_ENDPOINT_URL_S3/],
   ['silence', failed('ETIMEDOUT', 'TimeoutError'), 'no answer in time', true, /network/],
   ['too many requests', answered('SlowDown', 503), 'SlowDown (503)', true, /bucket/],

@@ -76,7 +76,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
     },
   )
 
-  test.each<[what: string, status: number, body: string]>([
+  test.each([
     ['the bucket is missing', 404, error('NoSuchBucket')],
     ['a proxy has a page of its own', 404, '<html><head><title>Not Found</title></head></html>'],
     ['the credentials are refused', 403, error('AccessDenied')],

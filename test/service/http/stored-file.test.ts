@@ -4,7 +4,7 @@ import { isKnownTag, rangeOf } from '../../../src/service/http/stored-file.js'
 const ETAG = '"abc"'
 const YESTERDAY = new Date(Date.UTC(2026, 0, 2)).toUTCString()
 
-test.each<[tags: string | undefined, isKnown: boolean]>([
+test.each([
   [undefined, false],
   ['"x"', false],
   ['*', true],
@@ -14,7 +14,7 @@ test.each<[tags: string | undefined, isKnown: boolean]>([
   expect(isKnownTag({ 'if-none-match': tags }, ETAG)).toBe(isKnown)
 })
 
-test.each<[headers: { range?: string; 'if-range'?: string }, range: ReturnType<typeof rangeOf>]>([
+test.each([
   [{}, undefined],
   [{ range: 'bytes=0-' }, { start: 0, end: 9 }],
   [{ range: 'bytes=9-9' }, { start: 9, end: 9 }],

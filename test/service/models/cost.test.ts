@@ -42,7 +42,7 @@ describe('the cost of a document', () => {
   it('has the form of a price, with a currency', () =>
     expect(read({ engine: FAL, cost: COST })?.document).toMatchObject({ cost: COST }))
 
-  it.each<[string, object, string]>([
+  it.each([
     ['without a currency', { run: 1 }, 'cost: currency must be a currency, such as USD'],
     [
       'with an invalid currency',
@@ -64,7 +64,7 @@ describe('the cost of a document', () => {
     expect(problemsOf({ engine: FAL, cost }, ENV)).toBe(problem),
   )
 
-  it.each<[object, boolean]>([
+  it.each([
     [FAL, true],
     [{ type: 'replicate', model: 'a/b', url: 'http://127.0.0.1:9' }, true],
     [{ type: 'images', url: 'https://api.openai.com/v1' }, true],
@@ -133,14 +133,14 @@ describe('a hosted engine', () => {
     expect(hostedOf({ engine: cog }, 'cog')).toMatchObject({ model: '', secrets: [] })
   })
 
-  it.each<[unknown, object]>([
+  it.each([
     ['image_url', { field: 'image_url', isList: false }],
     [['images'], { field: 'images', isList: true }],
   ])('sends image_urls to the field of %j', (references, expected) =>
     expect(hostedOf({ engine: { ...FAL, references }, input: images }).references).toEqual(expected),
   )
 
-  it.each<[string, object, object, string]>([
+  it.each([
     ['a missing key', { engine: FAL }, {}, 'engine needs the environment variable FAL_KEY, which is not set'],
     [
       'a missing variable',

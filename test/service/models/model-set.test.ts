@@ -88,7 +88,7 @@ describe('the models', () => {
     },
   )
 
-  it.each<[name: string, sources: Partial<ModelSources>, message: RegExp]>([
+  it.each([
     ['a/x', { engines: { image: './a.sh' } }, /^--engine image=… cannot be used with the image models in /],
     ['rushes/preview-video', {}, /^rushes\/preview-video is the name of two models\.$/],
   ])('a document of images named %s with %o is a usage error', async (name, sources, message) => {
@@ -98,7 +98,7 @@ describe('the models', () => {
     )
   })
 
-  it.each<[word: string, message: RegExp]>([
+  it.each([
     ['http://127.0.0.1:1', /the URL of a server needs the type of the engine, such as images:http/],
     ['constructor:http://127.0.0.1:1', /image=constructor:…: type must be one of images, comfyui, /],
     ['imags:http://127.0.0.1:1', /image=imags:…: type must be one of images, .*Did you mean "images"\?$/],

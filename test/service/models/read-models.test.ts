@@ -40,7 +40,7 @@ function problemsOf(files: Files, env?: Record<string, string>, only?: string): 
 const ONE = 'a.yaml'
 
 describe('a problem is named with its file and its path', () => {
-  it.each<[name: string, text: string, problem: string]>([
+  it.each([
     [
       'a bound',
       valid('a/b', 'input:\n  steps: { type: integer, minimum: 50, maximum: 1 }'),
@@ -245,7 +245,7 @@ describe('a problem is named with its file and its path', () => {
 })
 
 describe('the paths', () => {
-  it.each<[path: string, files: Files, message: string]>([
+  it.each([
     [
       'none.yaml',
       {},

@@ -19,7 +19,7 @@ const overHttp = (origin: string | undefined, host: string) => request(origin, {
 const PUBLIC = 'https://runs.example/prefix'
 
 describe('the check of the origin of a change', () => {
-  test.each<[name: string, ReturnType<typeof request>, isOwn: boolean]>([
+  test.each([
     ['the host of the request', request('https://media.example'), true],
     ['that of the public URL', request('https://runs.example'), true],
     ['loopback with its port', overHttp('http://127.0.0.1:7878', '127.0.0.1:7878'), true],
@@ -53,15 +53,7 @@ describe('the check of the origin of a change', () => {
 })
 
 describe('the check of the transport', () => {
-  test.each<
-    [
-      name: string,
-      seen: ReturnType<typeof request>,
-      publicUrl: string | undefined,
-      plain: boolean,
-      allowed: boolean,
-    ]
-  >([
+  test.each([
     ['loopback', overHttp('http://127.0.0.1:1', '127.0.0.1:1'), undefined, true, true],
     ['another host', overHttp('http://10.0.0.7:1', '10.0.0.7:1'), undefined, false, false],
     ['HTTPS', request('https://media.example'), undefined, false, true],

@@ -19,7 +19,7 @@ describe('a price of 5', () => {
     ...{ spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 5 },
     ...{ disabled: false, expiresAtMs: undefined, banned: false },
   }
-  test.each<[string, Partial<AccountState>, string | undefined]>([
+  test.each([
     ['is covered by a balance of 5', {}, undefined],
     ['is not covered by a balance of 4', { balance: 4 }, 'insufficient_balance'],
     ['may reach a spend limit exactly', { spent: 5, spendLimit: 10 }, undefined],

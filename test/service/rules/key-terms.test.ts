@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isPlainName, readKeyTerms } from '../../../src/service/rules/key-terms.js'
 
-test.each<[what: string, isPlain: boolean, names: readonly string[]]>([
+test.each([
   ['letters of any language', true, ['ci', 'Annas Rechner (Küche)', '北京 3', 'مفتاح', 'x'.repeat(100)]],
   ['too long, empty, or with spaces at its ends', false, ['x'.repeat(101), '', ' x', 'x\u00a0']],
   ['an emoji, alone or with a variation selector', true, ['🦊', '❤\ufe0f']],

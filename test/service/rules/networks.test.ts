@@ -84,7 +84,7 @@ test.each([
   expect(isPrivateHost(host)).toBe(false)
 })
 
-test.each<[what: string, isPublic: boolean, addresses: readonly string[]]>([
+test.each([
   [
     'the first and last of public networks',
     true,

@@ -76,7 +76,7 @@ describe('API keys', () => {
     expect(await browser.words('/keys')).toContain('expired')
   })
 
-  test.each<[field: string, value: string, says: RegExp]>([
+  test.each([
     ['name', ' ', /1 to 100 characters/],
     ['allowed_ips', '10.0.0.0/33', /not an IP address or CIDR range/],
   ])('with the %s %j are refused, and the form keeps its texts', async (field, value, says) => {

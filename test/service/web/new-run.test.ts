@@ -3,8 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { builtInSchema, type ModelDocument } from '../../../src/protocol/models.js'
 import {
   BOAT,
-  createBrowser,
-  createConsoleService,
   createInConsole,
   hiddenField,
   leadsTo,
@@ -264,10 +262,4 @@ test('a run again with changes says which of its parameters the form has no fiel
   const form = { model: document.name, form_key: 'k', count: '99' }
   for (const page of [await browser.get('/new'), await submitRun(browser, form)])
     expect(wordsOf(page)).not.toContain('has no field')
-})
-
-test('a form needs a session at each step', async () => {
-  const browser = createBrowser(await createConsoleService())
-  for (const path of ['/new/form', '/new/price', '/runs'])
-    expect((await browser.submit(path)).status).toBe(401)
 })

@@ -16,7 +16,7 @@ import {
   wordsOf,
 } from '../../support/console.js'
 import {
-  ask,
+  created,
   createInstantEngine,
   createManualClock,
   ended,
@@ -110,16 +110,6 @@ describe('the list', () => {
   })
 })
 
-test('the page of a run shows an integer of 64 bits inside of an object', async () => {
-  const { service, browser } = await signedIn()
-  const body = Buffer.from(
-    '{"model":"rushes/preview-image","input":{"prompt":"x","more":{"seed":9007199254740993}}}',
-  )
-  const [id = ''] = await createByKey(service, 1, undefined, body)
-  const page = await browser.get(`/runs/${id}`)
-  expect([page.status, wordsOf(page)]).toEqual([200, expect.stringContaining('{"seed":9007199254740993}')])
-})
-
 describe('one poll for all rows', () => {
   test('is 204 until something changed, then has the changed rows, new ones, and the balance', async () => {
     const { service, browser } = await signedIn()
@@ -175,18 +165,17 @@ describe('one run', () => {
     expect(page.body).not.toContain('hx-get')
   })
 
-  test('shows a data: URL within an object as its hash, and its commands send it', async () => {
+  test('shows a data: URL within an object as its hash, which its commands send, and integers of 64 bits', async () => {
     const { service, browser } = await signedIn()
     const image_url = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-    const input = { ...FOX.input, layers: [{ image_url, weight: 1 }] }
-    const { id } = (await ask(service, 'POST', '/api/v1/runs', { ...FOX, input })).body
+    const layers = `[{"image_url":"${image_url}","seed":9007199254740993}]`
+    const body = `{"model":"${FOX.model}","input":{"prompt":"a fox","layers":${layers}}}`
+    const id = await created(service, body)
     const [details = '', commands] = (await browser.words(`/runs/${id}`)).split('Create it again')
     expect(details).toMatch(
-      /Layers {"image_url":{"sha256":"\w{64}","bytes":70,"content_type":"image\/png"},"weight":1}/,
+      /Layers {"image_url":{"sha256":"\w{64}","bytes":70,"content_type":"image\/png"},"seed":9007199254740993}/,
     )
-    expect(commands).toContain(
-      `rushes run image 'a fox' \\ --input '{"layers":[{"image_url":"${image_url}","weight":1}]`,
-    )
+    expect(commands).toContain(`rushes run image 'a fox' \\ --input '{"layers":${layers}`)
     expect(commands).not.toContain('sha256')
   })
 
@@ -308,7 +297,7 @@ test('a user of a banned account can read and cancel, but creates nothing', asyn
 })
 
 describe('a session that ends while a request is under way', () => {
-  test.each<[path: string, body: string]>([
+  test.each([
     ['/runs', `model=${FOX.model}&prompt=late&form_key=k`],
     ['/keys', 'name=late&form_key=k'],
     ['/account/users', 'email=late@example.com'],
@@ -338,8 +327,10 @@ describe('a session that ends while a request is under way', () => {
   })
 })
 
-test('another browser without a session gets no page and no file of the user', async () => {
+test('a browser without a session gets no page and no file of the user, and sends no form of a run', async () => {
   const browser = createBrowser(await createConsoleService())
   for (const path of [...PAGES, '/runs/x', '/credits.csv'])
     expect([path, (await browser.get(path)).status]).toEqual([path, 303])
+  for (const path of ['/new/form', '/new/price', '/runs'])
+    expect([path, (await browser.submit(path)).status]).toEqual([path, 401])
 })

@@ -166,7 +166,7 @@ describe('a password', () => {
     }
   })
 
-  test.each<[name: string, body: unknown, says: RegExp, status?: number, code?: string]>([
+  test.each([
     ['no JSON', '{', /not valid JSON/, 400, 'invalid_json'],
     ['nothing', undefined, /email is missing/],
     ['a number', { email: ANN, password: 123456789012 }, /password must be text/],

@@ -141,7 +141,7 @@ function createRefused(refuses: (change: string) => boolean, engine: Engine = cr
 
 const failing = (error: Error): Engine => ({ render: () => Promise.reject(error) })
 
-test.each<[end: string, engine: Engine]>([
+test.each([
   ['finish run_1', createInstantEngine()],
   ['render_failed run_1', failing(new Error('no'))],
   ['crash run_1', failing(new RendererCrashed('no'))],

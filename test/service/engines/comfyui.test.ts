@@ -1,8 +1,12 @@
-/** The engine `comfyui` against a server of today and one that ignores ids, as read in their sources. */
+/**
+ * The engine `comfyui` against a server of today and one that ignores ids, as read in their sources. The slots that are found
+ * in workflows: test/engines/real-workflows.
+ */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { frameRateOf } from '../../../src/service/engines/comfyui/find-slots.js'
 import { placeIn } from '../../../src/service/engines/comfyui/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
@@ -185,6 +189,12 @@ test('a film has one frame more than its seconds', async () => {
   const job = { kind: 'video', input: { prompt: 'a fox', duration: '5', resolution: '720p' } } as const
   expect(await run(job)).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
   expect(graph()[5]?.inputs).toEqual({ width: 832, height: 480, length: 81, batch_size: 1 })
+})
+
+test('the frame rate is that of the node that writes the film', () => {
+  expect([VIDEO_WORKFLOW, IMAGE_WORKFLOW].map((each) => frameRateOf(each))).toEqual([16, undefined])
+  const two = { ...VIDEO_WORKFLOW, 11: { class_type: 'VHS_VideoCombine', inputs: { frame_rate: 24 } } }
+  expect(frameRateOf(two)).toBeUndefined()
 })
 
 test('without slots, the own values of the workflow are the defaults of the model', async () => {

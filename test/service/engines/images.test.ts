@@ -51,6 +51,8 @@ async function open(dialect: ImagesDialect, { engine, input }: Partial<EngineDoc
   return { server, ...opened, render, answers }
 }
 
+const WITH_KEY = { engine: { key_env: 'OMNI_KEY' } }
+
 const referenceOf = (subject: string): string => savedFile(pngOf(8, 8, subject))
 
 const drawings = ({ requests }: ModelServer) => requests.filter(({ method }) => method === 'POST')
@@ -164,7 +166,7 @@ describe('LocalAI', () => {
   })
 
   test('another server that answers 404 to edits fails the run', async () => {
-    const { render, server } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const { render, server } = await open('omni', WITH_KEY)
     server.fault('POST /v1/images/edits', { status: 404, body: { detail: 'Not Found' } })
     await expect(render({}, [referenceOf('one')])).rejects.toThrow('answered 404: Not Found')
     expect(server.count(GENERATIONS)).toBe(0)
@@ -227,7 +229,7 @@ describe('the answer', () => {
   })
 
   test('a link to another host is not followed into a private network, and gets no key', async () => {
-    const { render, answers } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const { render, answers } = await open('omni', WITH_KEY)
     const other = await createImagesServer('sglang')
     const port = new URL(other.url).port
     for (const url of [`http://localhost:${port}/x`, 'http://10.0.0.1/x', 'file:///etc/passwd']) {
@@ -242,7 +244,7 @@ describe('the answer', () => {
   })
 
   test('a download follows redirects, and sends the key only to its own server', async () => {
-    const { render, server, answers } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const { render, server, answers } = await open('omni', WITH_KEY)
     const other = await createImagesServer('sglang')
     answers({ data: [{ url: '/files/1' }] })
     server.fault('GET /files/1', { status: 302, headers: { location: '/files/2' } })
@@ -334,7 +336,7 @@ test('a reference that stable-diffusion.cpp may skip fails the run, and other se
   const { render, server } = await open('sdcpp')
   await expect(render({}, [path])).rejects.toThrow('Reference image 1 is image/webp')
   expect(drawings(server)).toEqual([])
-  const other = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+  const other = await open('omni', WITH_KEY)
   await other.render({}, [path])
   expect((await drawings(other.server)[0]?.form())?.get('image')).toMatchObject({ type: 'image/webp' })
 })

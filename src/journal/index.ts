@@ -265,7 +265,6 @@ export class Journal {
         identity: intent.identity ?? identityOf(model, input, media),
         phase: 'sending',
         status: 'sending',
-        pid: process.pid,
         started_at: this.#lock.id,
         created_at: this.#options.now(),
         request_id: requestId,
@@ -324,7 +323,7 @@ export class Journal {
   #answer(db: OpenDatabase, { row, key }: IntentRow, values: Parameters<typeof updateRows>[1]): void {
     updateRows(
       db,
-      { pid: null, started_at: null, error_code: null, error_message: null, ...values },
+      { started_at: null, error_code: null, error_message: null, ...values },
       `row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
       row,
       key,
@@ -602,7 +601,7 @@ export class Journal {
         updateRows(
           db,
           {
-            ...{ phase: 'unconfirmed', status: 'unconfirmed', pid: null, started_at: null },
+            ...{ phase: 'unconfirmed', status: 'unconfirmed', started_at: null },
             error_code: 'submission_unknown',
             error_message: 'the command ended before the service answered',
           },

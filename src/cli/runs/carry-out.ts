@@ -162,10 +162,7 @@ export async function revisit(
     const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
     if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
-    const begin: Begin = { is: 'follow', run: { ...row, id, output: outputOf(row) } }
-    const target = targetOf(begin, delivery)
-    if (target !== delivery.target) checkTarget({ ...delivery, target }, { runs: 1, own })
-    begins.push(begin)
+    begins.push({ is: 'follow', run: { ...row, id, output: outputOf(row) } })
   }
   const command = { ctx, connection, delivery, begins, isFree: false, isFollowed: true }
   return (await carryOutRuns(command, observer)).code

@@ -6,11 +6,15 @@ import {
   addRow,
   type CliService,
   createCliService,
+  lines,
+  objects,
   openStoreOf,
-  rowsOf,
+  responseOf,
   runCli,
+  type Scripted,
   SET,
   scripted,
+  usageErrorOf,
 } from '../support/index.js'
 import { claimRun, held } from '../support/runs.js'
 
@@ -19,16 +23,19 @@ const TERMINAL = { stdin: true, stdout: true, stderr: true }
 /** A service that renders nothing. */
 const createQueue = () => createCliService({ rendering: false })
 
-async function created(service: CliService, ...words: string[]): Promise<readonly string[]> {
-  const { stdout } = await service.run(['run', 'image', 'a fox', '--no-wait', ...words])
-  return stdout.trim().split('\n')
+/** A queued run, and its cancel with these answers in place of those of the service. */
+async function answered(...answers: readonly Scripted[]) {
+  const service = await createQueue()
+  const [id = ''] = await service.create()
+  const { fetch, requests } = scripted(...answers)
+  return { ...(await service.run(`cancel ${id}`, { fetch })), id, requests }
 }
 
-const statuses = ({ home }: CliService) => rowsOf(home).map(({ status }) => status)
+const statuses = ({ rows }: CliService) => rows().map(({ status }) => status)
 
-it('rushes cancel cancels the named runs, prints them as status does, and writes their end to the journal', async () => {
+it('cancel cancels the named runs, prints them as status does, and writes their end to the journal', async () => {
   const service = await createQueue()
-  const [first = '', second = '', third = ''] = await created(service, '-n', '3')
+  const [first, second, third] = await service.create('-n 3')
   expect(await service.run(`cancel ${first}`)).toMatchObject({
     ...{ code: 0, stdout: `${first}\tcanceled\t\n`, stderr: '' },
   })
@@ -48,17 +55,12 @@ it('rushes cancel cancels the named runs, prints them as status does, and writes
   expect(listed.stdout.match(/\tcanceled\t/g)).toHaveLength(3)
 })
 
-it('rushes cancel --all cancels the unfinished runs of the service with the label, and nothing is left', async () => {
+it('cancel --all cancels the unfinished runs of the service, with --label only those with the label', async () => {
   const service = await createQueue()
-  const drafts = await created(service, '-n', '2', '--label', 'draft')
-  const [other = ''] = await created(service)
+  const drafts = await service.create('-n 2 --label draft')
+  const [other] = await service.create()
   const some = await service.run('cancel --all --label draft')
-  expect(
-    some.stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split('\t')[0]),
-  ).toEqual(drafts)
+  expect(lines(some.stdout).map((line) => line.split('\t')[0])).toEqual(drafts)
   expect((await service.run('cancel --all')).stdout).toContain(other)
   const none = await service.run('cancel --all')
   expect(none).toMatchObject({ code: 0, stdout: '' })
@@ -66,20 +68,20 @@ it('rushes cancel --all cancels the unfinished runs of the service with the labe
 })
 
 it.each([
-  ['n\n', [], 2, 2],
-  ['y\n', [], 0, 0],
-  ['', ['--yes'], 0, 0],
-])('rushes cancel --all of several runs asks on a terminal (%j %j)', async (stdin, flags, code, left) => {
+  ['n\n', '', 2, 2],
+  ['y\n', '', 0, 0],
+  ['', '--yes', 0, 0],
+])('cancel --all of several runs asks on a terminal (answer %j, %j)', async (stdin, flag, code, left) => {
   const service = await createQueue()
-  await created(service, '-n', '2')
-  const ran = await service.run(['cancel', '--all', ...flags], { stdin, tty: TERMINAL })
+  await service.create('-n 2')
+  const ran = await service.run(`cancel --all ${flag}`, { stdin, tty: TERMINAL })
   expect(ran.code).toBe(code)
-  expect(ran.stderr.includes('Cancel all 2 unfinished runs? [y/N]')).toBe(flags.length === 0)
+  expect(ran.stderr.includes('Cancel all 2 unfinished runs? [y/N]')).toBe(flag === '')
   if (code === 2) expect(ran.stderr).toContain('Nothing was canceled.')
   expect(statuses(service).filter((status) => status !== 'canceled')).toHaveLength(left)
 })
 
-it('rushes cancel shows a run that has ended as it is', async () => {
+it('cancel prints a run that has ended as it is', async () => {
   const service = await createCliService()
   const { stdout } = await service.run('run image "a fox" --json')
   const { id, output } = JSON.parse(stdout)
@@ -88,88 +90,62 @@ it('rushes cancel shows a run that has ended as it is', async () => {
   expect(ran.stderr).toBe(`${id} had already ended (succeeded).\n`)
 })
 
-it.each([
-  [404, { error: { code: 'not_found', message: 'Not found.' } }],
-  [405, { error: { code: 'method_not_allowed', message: 'no' } }],
-])(
-  'rushes cancel of a service that cannot cancel is exit 3 (%i %j), and the journal stays as it is',
-  async (status, body) => {
-    const service = await createQueue()
-    const [first = '', second = ''] = await created(service, '-n', '2')
-    const before = rowsOf(service.home)
-    const ran = await service.run(`cancel ${first} ${second}`, { fetch: scripted({ status, body }).fetch })
-    expect([ran.code, ran.stdout]).toEqual([3, ''])
-    const sentence = 'This service cannot cancel runs; the run continues.'
-    expect(ran.stderr).toBe(
-      `error: ${first}: ${sentence}\nerror: 1 more run: ${sentence}\n  Also ${second}.\n`,
-    )
-    expect(rowsOf(service.home)).toEqual(before)
-  },
-)
-
-it.each([
-  [
-    501,
-    { error: { code: 'not_implemented', message: 'no' } },
-    'This service cannot cancel runs; the run continues.',
-  ],
-  [409, { error: { code: 'too_late', message: 'no' } }, 'The run was not canceled and may continue.'],
-])(
-  'rushes cancel that the service refuses is exit 3 and says that the run continues (%i)',
-  async (status, body, sentence) => {
-    const service = await createQueue()
-    const [id = ''] = await created(service)
-    const { fetch, requests } = scripted({ status, body })
-    const ran = await service.run(`cancel ${id}`, { fetch })
-    expect([ran.code, ran.stdout, requests.length]).toEqual([3, '', 1])
-    expect(ran.stderr).toContain(sentence)
-  },
-)
-
-it('rushes cancel of a run that the service does not stop is exit 10 and says that the run continues', async () => {
+it('cancel names runs that the service cannot cancel in one error, and leaves their rows in the journal', async () => {
   const service = await createQueue()
-  const [id = ''] = await created(service)
-  const { fetch } = scripted({ status: 200, body: { id, status: 'processing' } })
-  const ran = await service.run(`cancel ${id}`, { fetch })
-  expect([ran.code, ran.stdout]).toEqual([10, `${id}\tprocessing\t\n`])
-  expect(ran.stderr).toContain(`error: ${id}: The run is not canceled (processing); it continues.`)
+  const [first, second] = await service.create('-n 2')
+  const before = service.rows()
+  const { fetch } = scripted({ status: 404, body: { error: { code: 'not_found', message: 'Not found.' } } })
+  const sentence = 'This service cannot cancel runs; the run continues.'
+  expect(await service.run(`cancel ${first} ${second}`, { fetch })).toMatchObject({
+    ...{ code: 3, stdout: '' },
+    stderr: `error: ${first}: ${sentence}\nerror: 1 more run: ${sentence}\n  Also ${second}.\n`,
+  })
+  expect(service.rows()).toEqual(before)
 })
 
-it('rushes cancel is exit 10 where the job of the run may continue at its provider', async () => {
-  const service = await createQueue()
-  const [id = ''] = await created(service)
-  const body = { id, status: 'canceled', error: { code: 'outcome_unknown', message: 'no worker' } }
-  const ran = await service.run(`cancel ${id}`, { fetch: scripted({ status: 200, body }).fetch })
-  expect(ran.code).toBe(10)
-  expect(ran.stderr).toContain('The job of the run was not canceled; it may continue.')
+it.each([
+  [405, 'method_not_allowed', 'This service cannot cancel runs; the run continues.'],
+  [501, 'not_implemented', 'This service cannot cancel runs; the run continues.'],
+  [409, 'too_late', 'The run was not canceled and may continue.'],
+])('cancel that is refused with %i %s ends with exit 3: %s', async (status, code, sentence) => {
+  const ran = await answered({ status, body: { error: { code, message: 'no' } } })
+  expect([ran.code, ran.stdout, ran.requests.length]).toEqual([3, '', 1])
+  expect(ran.stderr).toContain(sentence)
 })
 
-it('rushes cancel asks for the state of the run after a 204 without content, and cancels it only once', async () => {
-  const service = await createQueue()
-  const [id = ''] = await created(service)
-  const { fetch, requests } = scripted(
+it('cancel of a run that the service does not stop ends with exit 10, and the message says that it continues', async () => {
+  const { code, stdout, stderr, id } = await answered({ status: 200, body: { status: 'processing' } })
+  expect([code, stdout]).toEqual([10, `${id}\tprocessing\t\n`])
+  expect(stderr).toContain(`error: ${id}: The run is not canceled (processing); it continues.`)
+})
+
+it('cancel ends with exit 10 if the job of the run may continue at its provider', async () => {
+  const error = { code: 'outcome_unknown', message: 'no worker' }
+  const { code, stderr } = await answered({ status: 200, body: { status: 'canceled', error } })
+  expect(code).toBe(10)
+  expect(stderr).toContain('The job of the run was not canceled; it may continue.')
+})
+
+it('cancel requests the status after a 204 without content, and cancels once', async () => {
+  const { code, stdout, id, requests } = await answered(
     { status: 204, body: '' },
     { status: 503 },
-    { status: 200, body: { id, status: 'canceled' } },
+    { status: 200, body: { status: 'canceled' } },
   )
-  expect(await service.run(`cancel ${id}`, { fetch })).toMatchObject({
-    code: 0,
-    stdout: `${id}\tcanceled\t\n`,
-  })
+  expect([code, stdout]).toEqual([0, `${id}\tcanceled\t\n`])
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
 })
 
-it('rushes cancel cancels nothing if one of the runs was created elsewhere', async () => {
+it('cancel cancels nothing if one of the runs was created elsewhere', async () => {
   const service = await createQueue()
-  const [id = ''] = await created(service)
+  const [id] = await service.create()
   addRow(service.home, { id: 'run_elsewhere', address: 'https://a.example' })
-  service.requests.splice(0)
-  const ran = await service.run(`cancel ${id} run_elsewhere`)
-  expect([ran.code, ran.stdout, service.requests]).toEqual([2, '', []])
-  expect(ran.stderr).toContain('https://a.example')
+  service.requests.length = 0
+  expect(usageErrorOf(await service.run(`cancel ${id} run_elsewhere`))).toContain('https://a.example')
+  expect(service.requests).toEqual([])
 })
 
-it('rushes cancel of an unknown run is exit 6, without a key exit 4, and without an id exit 2', async () => {
+it('cancel ends with exit 6 for an unknown run, with 4 without a key that is accepted, and with 2 without an id', async () => {
   const service = await createQueue()
   expect((await service.run('cancel run_none')).code).toBe(6)
   expect((await service.run('cancel run_none', { env: { RUSHES_API_KEY: 'wrong' } })).code).toBe(4)
@@ -180,29 +156,23 @@ it('rushes cancel of an unknown run is exit 6, without a key exit 4, and without
   expect((await service.run('cancel -', { stdin: '' })).code).toBe(2)
 })
 
-it('rushes cancel sends the request again after a lost response and after a 503', async () => {
+it('cancel is sent again after a lost response and after a 503', async () => {
   const service = await createQueue()
-  const [id = ''] = await created(service)
+  const [id] = await service.create()
   let tries = 0
   const fetch: Fetch = async (request) => {
-    tries++
-    if (tries === 1) {
-      await service.fetch(request)
-      throw new Error('read ECONNRESET')
-    }
-    if (tries === 2) return scripted({ status: 503 }).fetch(request)
-    return service.fetch(request)
+    if (++tries === 2) return responseOf({ status: 503 })
+    const response = await service.fetch(request)
+    if (tries === 1) throw new Error('read ECONNRESET')
+    return response
   }
-  expect(await service.run(`cancel ${id}`, { fetch })).toMatchObject({
-    code: 0,
-    stdout: `${id}\tcanceled\t\n`,
-  })
-  expect(tries).toBe(3)
+  const { code, stdout } = await service.run(`cancel ${id}`, { fetch })
+  expect([code, stdout, tries]).toEqual([0, `${id}\tcanceled\t\n`, 3])
 })
 
 const end = async (failure: RunFailure) => {
   const service = await createQueue()
-  const [id = ''] = await created(service)
+  const [id = ''] = await service.create()
   const store = await openStoreOf(service)
   await claimRun(store, 'me')
   await store.failRun(held(id, 'me', service.clock.now()), failure)
@@ -210,7 +180,7 @@ const end = async (failure: RunFailure) => {
   const waited = await service.run(`wait ${id}`)
   const { error } = JSON.parse((await service.run(`status ${id} --json`)).stdout)
   const row = /^error\t(.*)$/m.exec((await service.run(`show ${id}`)).stdout)?.[1]
-  const listed = JSON.parse((await service.run('list --json')).stdout.split('\n')[0] ?? '')
+  const [listed] = objects((await service.run('list --json')).stdout)
   return { waited, message: error.message, row, listed: listed.error.message }
 }
 
@@ -222,7 +192,7 @@ it.each([
     'A run may exist at the provider and cost money',
   ],
 ])(
-  'a failed run with the code %s says in wait, status, show and list whether it was refunded',
+  'wait, status, show and list say of a failed run with the code %s whether it was refunded',
   async (code, price, next) => {
     const { waited, message, row, listed } = await end({ code, message: 'out of paint' })
     expect(waited.code).toBe(10)
@@ -235,9 +205,9 @@ it.each([
   },
 )
 
-it('a canceled run ends a wait with exit 10 and says whether it was refunded', async () => {
+it('wait of a canceled run ends with exit 10, and the message says whether it was refunded', async () => {
   const service = await createQueue()
-  const [id = ''] = await created(service)
+  const [id] = await service.create()
   await service.run(`cancel ${id}`)
   const { code, stderr } = await service.run(`wait ${id}`)
   expect(code).toBe(10)

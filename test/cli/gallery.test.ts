@@ -1,11 +1,18 @@
 /** `rushes gallery`: which runs are on the page, and where it is written. */
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { GalleryRun } from '../../src/gallery/index.js'
-import { addRow, createCliService, ONE_PIXEL_PNG, runCli, temporaryFolder } from '../support/index.js'
+import {
+  addRow,
+  createCliService,
+  ONE_PIXEL_PNG,
+  runCli,
+  temporaryFolder,
+  usageErrorOf,
+} from '../support/index.js'
+import type { PastRun } from '../support/journal.js'
 
 const runsOf = (html: string): readonly GalleryRun[] =>
   JSON.parse(/<script type="application\/json" id="runs">(.*)<\/script>/.exec(html)?.[1] ?? '')
@@ -20,44 +27,38 @@ function createDesk() {
     page,
     gallery: (flags = '') => runCli(`gallery -o ${page} ${flags}`, { home }),
     /** A run whose outputs were written as files, with the content that is given. */
-    add(
-      id: string,
-      files: Readonly<Record<string, string>>,
-      more: object = {},
-      address = 'http://127.0.0.1:1',
-      urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`),
-    ) {
-      const written = Object.entries(files).map(([name, content], at) => {
+    add(id: string, files: Readonly<Record<string, string>>, more: Partial<PastRun> = {}) {
+      const written = Object.entries(files).map(([name, content]) => {
         const path = join(folder, name)
         writeFileSync(path, content)
-        return { path, bytes: content.length, sha256: sha256(content), url: urls[at] ?? '' }
+        return { path, bytes: content.length, sha256: content, url: `https://cdn.example.com/${id}/${name}` }
       })
-      addRow(home, { id, address, urls, files: written, ...more })
+      addRow(home, { id, urls: written.map(({ url }) => url), files: written, ...more })
     },
     shown: () => runsOf(readFileSync(page, 'utf8')),
     ids: () => runsOf(readFileSync(page, 'utf8')).map(({ id }) => id),
   }
 }
 
-it('the gallery of a manifest shows its results alone, and is exit 2 for one without runs', async () => {
+it('gallery of a manifest shows its results alone, and is a usage error for one without runs', async () => {
   const { add, folder, gallery, ids } = createDesk()
   const manifest = join(folder, 'shots.yaml')
   add('run_1', { 'whale.png': 'whale' }, { name: 'whale', manifest })
   add('run_2', { 'fox.png': 'fox' })
   expect((await gallery(manifest)).code).toBe(0)
   expect(ids()).toEqual(['run_1'])
-  expect(await gallery('other.yaml')).toMatchObject({ code: 2, stderr: 'error: other.yaml: no such file.\n' })
+  expect(usageErrorOf(await gallery('other.yaml'))).toBe('error: other.yaml: no such file.\n')
   const other = join(folder, 'other.yaml')
   writeFileSync(other, 'runs: []')
-  expect((await gallery(other)).stderr).toContain('the journal of this machine has no runs of this manifest.')
+  expect(usageErrorOf(await gallery(other))).toContain(
+    'the journal of this machine has no runs of this manifest.',
+  )
 })
-
-const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')
 
 it('gallery writes a page with the runs that have files, newest first, and prints its path', async () => {
   const { run } = await createCliService()
   const folder = temporaryFolder()
-  await run(['run', 'image', 'a fox', '-o', join(folder, 'fox.png')])
+  await run(`run image "a fox" -o ${join(folder, 'fox.png')}`)
   await run(['run', 'video', 'a "boat" & <sail>', '-o', join(folder, 'out', 'boat #1?.png')])
   await run('run image "only a link"')
   const page = join(folder, 'pages', 'index.html')
@@ -136,29 +137,28 @@ it('gallery finds local runs in the data folder, moved or never downloaded', asy
   )
 })
 
-it('gallery takes the filters of list; the limit counts runs with files', async () => {
+it('gallery takes the filters of list', async () => {
   const desk = createDesk()
+  const labels = ['spring', '春']
   desk.add('run_a', { 'a.png': 'a' })
   desk.add('run_b', { 'b.png': 'b' }, { kind: 'video', model: 'acme/cinema-1' })
-  desk.add('run_c', { 'c.png': 'c' }, { labels: ['spring', '春'] }, 'https://other.example.com')
+  desk.add('run_c', { 'c.png': 'c' }, { labels, address: 'https://other.example.com' })
   addRow(desk.home, { id: 'run_d' })
-  const cases: readonly (readonly [words: string, ids: string])[] = [
-    ['', 'run_c run_b run_a'],
-    ['--kind video', 'run_b'],
-    ['--label spring --label 春', 'run_c'],
-    ['--base-url http://127.0.0.1:1', 'run_b run_a'],
-    ['--since 1h', ''],
-  ]
-  for (const [words, ids] of cases) {
-    expect((await desk.gallery(words)).code).toBe(0)
-    expect([words, desk.ids().join(' ')]).toEqual([words, ids])
+  for (const [flags, ids] of [
+    ['--kind video', ['run_b']],
+    ['--label spring --label 春', ['run_c']],
+    ['--base-url http://127.0.0.1:1', ['run_b', 'run_a']],
+    ['--since 1h', []],
+    ['', ['run_c', 'run_b', 'run_a']],
+  ] as const) {
+    expect((await desk.gallery(flags)).code).toBe(0)
+    expect(desk.ids()).toEqual(ids)
   }
-  await desk.gallery()
-  expect(desk.shown()[0]?.labels).toEqual(['spring', '春'])
-  expect((await desk.gallery('--limit x')).code).toBe(2)
+  expect(desk.shown()[0]?.labels).toEqual(labels)
+  usageErrorOf(await desk.gallery('--limit x'))
 })
 
-it('the file of the page replaces the page of an earlier command in one step', async () => {
+it('gallery replaces the page of an earlier command in one step', async () => {
   const desk = createDesk()
   await desk.gallery()
   desk.add('run_a', { 'a.png': 'a' })
@@ -167,19 +167,18 @@ it('the file of the page replaces the page of an earlier command in one step', a
   expect(readdirSync(desk.folder).sort()).toEqual(['a.png', 'gallery.html'])
 })
 
-it('the file of the page replaces a file of another program only with --overwrite', async () => {
+it('gallery replaces a file of another program only with --overwrite', async () => {
   const desk = createDesk()
   writeFileSync(desk.page, '<!doctype html>\n<title>mine</title>')
-  const { code, stderr, stdout } = await desk.gallery()
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain(`${desk.page} already exists, and is not a page of \`rushes gallery\`.`)
-  expect(stderr).toContain('Use --overwrite to replace it')
+  const message = usageErrorOf(await desk.gallery())
+  expect(message).toContain(`${desk.page} already exists, and is not a page of \`rushes gallery\`.`)
+  expect(message).toContain('Use --overwrite to replace it')
   expect(readFileSync(desk.page, 'utf8')).toContain('mine')
   expect((await desk.gallery('--overwrite')).code).toBe(0)
   expect(desk.shown()).toEqual([])
 })
 
-it('the file of the page has the name gallery.html in a folder', async () => {
+it('gallery -o <folder> writes gallery.html into the folder', async () => {
   const desk = createDesk()
   const into = (path: string) => runCli(`gallery -o ${path}`, { home: desk.home })
   expect((await into(desk.folder)).stdout).toBe(`${desk.page}\n`)
@@ -187,24 +186,17 @@ it('the file of the page has the name gallery.html in a folder', async () => {
 })
 
 it.each([
-  [
-    'a folder that is a file',
-    (folder: string) => join(folder, 'file', 'x.html'),
-    /Cannot write the page: .*file/,
-  ],
-  ['a device with --overwrite', (folder: string) => join(folder, 'pipe'), /not a regular file/],
-  ['a link to nothing', (folder: string) => join(folder, 'link'), /link already exists/],
-])('the file of the page is refused: %s', async (what, pathIn, message) => {
+  ['a path below a file', 'file/x.html', /Cannot write the page: .*file/],
+  ['a pipe, also with --overwrite', 'pipe --overwrite', /not a regular file/],
+  ['a link to nothing', 'link', /link already exists/],
+])('gallery -o does not write to %s', async (_, path, message) => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'file'), '')
   execFileSync('mkfifo', [join(folder, 'pipe')])
   symlinkSync(join(folder, 'none'), join(folder, 'link'))
-  const more = what.includes('--overwrite') ? ['--overwrite'] : []
-  const { code, stderr, stdout } = await runCli(['gallery', '-o', pathIn(folder), ...more])
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(message)
+  expect(usageErrorOf(await runCli(`gallery -o ${folder}/${path}`))).toMatch(message)
 })
 
-it('the file of the page is not standard output', async () => {
-  expect(await runCli('gallery -o -')).toMatchObject({ code: 2, stdout: '' })
+it('gallery does not write to standard output', async () => {
+  usageErrorOf(await runCli('gallery -o -'))
 })

@@ -4,17 +4,14 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createInterrupts } from '../../src/host/interrupts.js'
 import {
   createCliService,
   createHome,
   fillJournal,
   ONE_PIXEL_PNG,
-  rowsOf,
   scripted,
   temporaryFolder,
   withJournal,
-  withoutList,
 } from '../support/index.js'
 import { stateBytes } from '../support/journal.js'
 
@@ -31,26 +28,17 @@ async function runAgainst(fetch: Fetch) {
   return { code, stderr, rows: rows() }
 }
 
-const answering = (status: number, body: unknown): Fetch => scripted({ status, body }).fetch
-
-const failing =
-  (sent: boolean): Fetch =>
-  async () => {
-    throw new HttpFailure('the connection broke', { sent, code: 'ECONNRESET' })
-  }
-
-it('a run that goes well enters the journal before its bytes leave, gets its id with the 201, and then its end', async () => {
+it('a create is in the journal before it is sent, gets its id with the 201, and then the end of its run', async () => {
   const service = await createCliService()
   const atSending: unknown[] = []
   const fetch: Fetch = (request) => {
-    if (request.method === 'POST')
-      atSending.push(...rowsOf(service.home).map(({ phase, id }) => ({ phase, id })))
+    if (request.method === 'POST') atSending.push(...service.rows().map(({ phase, id }) => ({ phase, id })))
     return service.fetch(request)
   }
   const { code, stdout } = await service.run(`${RUN} -o ${temporaryFolder()}/fox.png`, { fetch })
   expect(code).toBe(0)
   expect(atSending).toEqual([{ phase: 'sending', id: undefined }])
-  const [row] = rowsOf(service.home)
+  const [row] = service.rows()
   expect(row).toMatchObject({
     id: expect.stringMatching(/^run_/),
     key: undefined,
@@ -70,49 +58,46 @@ it('a run that goes well enters the journal before its bytes leave, gets its id 
   expect(stateBytes(service.home).includes(service.apiKey)).toBe(false)
 })
 
-it('a run that goes well keeps each of several, oldest last, under its profile', async () => {
+it('the journal has each of several runs, the newest first, with its profile', async () => {
   const service = await createCliService()
   await service.run('config set timeout 30m --profile studio')
-  const { stdout } = await service.run(`${RUN} -n 3 --no-wait --profile studio`)
-  const rows = rowsOf(service.home)
-  expect(rows.map(({ id }) => id)).toEqual(stdout.trim().split('\n').reverse())
-  expect(rows.map(({ phase, status, profile }) => [phase, status, profile])).toEqual(
-    Array.from({ length: 3 }, () => ['running', 'queued', 'studio']),
+  const ids = await service.create('-n 3 --profile studio')
+  expect(service.rows()).toMatchObject(
+    [...ids].reverse().map((id) => ({ id, phase: 'running', status: 'queued', profile: 'studio' })),
   )
 })
 
 it.each([
-  [400, 'invalid_input', 3],
-  [401, 'invalid_api_key', 4],
   [402, 'insufficient_balance', 5],
-  [429, 'USAGE_EXCEEDED', 5],
   [429, 'RATE_LIMITED', 7],
   [302, '', 8],
-])('a create that was certainly not accepted leaves no row %i %s', async (status, code, exit) => {
-  const ran = await runAgainst(answering(status, { error: { code, message: 'no' } }))
+])('a create that was refused with %i %s leaves no row', async (status, code, exit) => {
+  const ran = await runAgainst(scripted({ status, body: { error: { code, message: 'no' } } }).fetch)
   expect(ran).toMatchObject({ code: exit, rows: [] })
 })
 
-it('a create that was certainly not accepted leaves no row no connection', async () => {
-  expect(await runAgainst(failing(false))).toMatchObject({ code: 9, rows: [] })
+it('a create without a connection leaves no row', async () => {
+  const failing: Fetch = async () => {
+    throw new HttpFailure('the connection broke', { sent: false, code: 'ECONNRESET' })
+  }
+  expect(await runAgainst(failing)).toMatchObject({ code: 9, rows: [] })
 })
 
-it('a create that waits out a 429 has one row at each sending', async () => {
+it('a create that is sent again after a 429 has one row', async () => {
   const service = await createCliService()
   const seen: number[] = []
-  let turnedAway = 0
   const fetch: Fetch = (request) => {
     if (request.method !== 'POST') return service.fetch(request)
-    seen.push(rowsOf(service.home).length)
-    return turnedAway++ < 2 ? scripted({ status: 429 }).fetch(request) : service.fetch(request)
+    return seen.push(service.rows().length) > 2
+      ? service.fetch(request)
+      : scripted({ status: 429 }).fetch(request)
   }
   expect((await service.run(RUN, { fetch })).code).toBe(0)
-  expect(seen).toEqual([1, 1, 1])
-  expect(rowsOf(service.home)).toHaveLength(1)
+  expect([seen, service.rows().length]).toEqual([[1, 1, 1], 1])
 })
 
-it('a create whose outcome is unknown stays as unconfirmed, with what was sent and what came back, and the message names its key', async () => {
-  const { code, stderr, rows } = await runAgainst(answering(500, '<html>oops</html>'))
+it('a create whose outcome is unknown stays unconfirmed, with its input and the response, and the message names its key', async () => {
+  const { code, stderr, rows } = await runAgainst(scripted({ status: 500, body: '<html>oops</html>' }).fetch)
   expect(code).toBe(13)
   expect(rows).toMatchObject([
     {
@@ -128,23 +113,8 @@ it('a create whose outcome is unknown stays as unconfirmed, with what was sent a
   expect(stderr).toContain(`rushes forget '${rows[0]?.key}'`)
 })
 
-it('a create whose outcome is unknown ends at a second signal while the response is awaited', async () => {
-  const { run, rows } = createHome()
-  const interrupts = createInterrupts()
-  const fetch: Fetch = ({ signal }) =>
-    new Promise((_, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason))
-      interrupts.interrupt('SIGINT')
-      interrupts.interrupt('SIGINT')
-    })
-  const { code, stderr } = await run(RUN, { fetch: withoutList(fetch), interrupts })
-  expect(code).toBe(130)
-  expect(rows()).toMatchObject([{ phase: 'unconfirmed', error: { code: 'interrupted' } }])
-  expect(stderr).toMatch(/rushes forget '~[0-9a-f]{4}'/)
-})
-
 const statePath = (home: string, name: string) => join(home, 'state', name)
-it('a state folder brings one warning when it cannot be written, and the command continues', async () => {
+it('a state folder that cannot be written brings two warnings once each, and the run is created', async () => {
   const service = await createCliService()
   const inTheWay = join(service.home, 'file')
   writeFileSync(inTheWay, '')
@@ -158,7 +128,7 @@ it('a state folder brings one warning when it cannot be written, and the command
 })
 
 it.each(['journal.db', 'limits.db'])(
-  'a state folder of a newer format (%s) is refused, and nothing is sent',
+  'a %s of a newer format is refused, and nothing is sent',
   async (name) => {
     const service = await createCliService()
     await service.run(RUN)
@@ -173,9 +143,9 @@ it.each(['journal.db', 'limits.db'])(
   },
 )
 
-it('a state folder with a damaged journal and a damaged ledger is said once, and the journal is kept beside a new one', async () => {
+it('a damaged journal is renamed with one warning and replaced, and a damaged ledger is replaced', async () => {
   const service = await createCliService()
-  await service.run(`${RUN} -n 3 --no-wait`)
+  await service.create('-n 3')
   const [journal, ledger] = [statePath(service.home, 'journal.db'), statePath(service.home, 'limits.db')]
   for (const path of [journal, ledger]) truncateSync(path, statSync(path).size - 1_000)
   const bytes = readFileSync(journal)
@@ -187,11 +157,11 @@ it('a state folder with a damaged journal and a damaged ledger is said once, and
     ) ?? []
   expect(readFileSync(kept)).toEqual(bytes)
   expect(stderr.match(/warning/g)).toHaveLength(1)
-  expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim() }])
+  expect(service.rows()).toMatchObject([{ id: stdout.trim() }])
   expect((await service.run('list')).stderr).toBe('')
 })
 
-it('a state folder whose journal cannot take the id has it when the command ends, where nothing else is written', async () => {
+it('a journal that cannot take an id for a moment has it when the command ends', async () => {
   const service = await createCliService()
   let repair: (() => void) | undefined
   const fetch: Fetch = (request) => {
@@ -201,5 +171,5 @@ it('a state folder whose journal cannot take the id has it when the command ends
   const onStderr = (text: string) => void (text.includes('will not be remembered') && repair?.())
   const { code, stdout } = await service.run(`${RUN} --no-wait`, { fetch, onStderr })
   expect(code).toBe(0)
-  expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
+  expect(service.rows()).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
 })

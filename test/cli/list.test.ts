@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
-import { addRow, createCliService, createHome, rowsOf, runCli } from '../support/index.js'
+import { addRow, createCliService, createHome, lines, runCli, usageErrorOf } from '../support/index.js'
 
 const RUN = 'run image "a fox" --no-wait'
 
@@ -13,10 +13,7 @@ it('list prints the newest first, tab-separated in a pipe', async () => {
   await service.run(['run', 'video', 'two\nlines\tand a \u001b[31mcolour', '--no-wait'])
   const { code, stdout, stderr } = await service.run('list')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const [video, image] = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split('\t'))
+  const [video, image] = lines(stdout).map((line) => line.split('\t'))
   expect(video?.slice(1)).toEqual([
     'queued',
     'video',
@@ -25,10 +22,10 @@ it('list prints the newest first, tab-separated in a pipe', async () => {
     'two lines and a [31mcolour',
     'http://127.0.0.1:1',
   ])
-  expect(image?.slice(0, 4)).toEqual([rowsOf(service.home)[1]?.id, 'queued', 'image', 'rushes/preview-image'])
+  expect(image?.slice(0, 4)).toEqual([service.rows()[1]?.id, 'queued', 'image', 'rushes/preview-image'])
 })
 
-it('list prints unconfirmed rows by their key', async () => {
+it('list prints unconfirmed runs by their key', async () => {
   const { run } = createHome({ answers: [{ status: 500 }] })
   await run('run image "a fox"')
   expect((await run('list')).stdout).toMatch(
@@ -48,19 +45,19 @@ it('list prints a table that fits a terminal', async () => {
   const service = await createCliService()
   await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
   const { stdout } = await service.run('list', { tty: { stdout: true, stderr: true } })
-  const [header, row, ...more] = stdout.trimEnd().split('\n')
+  const [header, row, ...more] = lines(stdout)
   expect(more).toEqual([])
   expect(header).toMatch(/^RUN +STATUS +MODEL +AGE +PROMPT$/)
   expect(row).toMatch(/^run_\w{3} {2}queued {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
   expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
 })
 
-it('list shows where runs are in a column when there are several places', async () => {
+it('list has a column for where runs are if there are several places', async () => {
   const service = await createCliService()
   await service.run(RUN)
   addRow(service.home, { address: 'local', id: 'run_local' })
   const { stdout } = await service.run('list', { tty: { stdout: true }, columns: 90 })
-  const [header = '', ...rows] = stdout.trimEnd().split('\n')
+  const [header = '', ...rows] = lines(stdout)
   expect(header).toMatch(/^RUN +STATUS +KIND +MODEL +AGE +WHERE +PROMPT$/)
   const narrow = await service.run('list', { tty: { stdout: true }, columns: 60 })
   expect(narrow.stdout).toMatch(/^RUN +STATUS +KIND +AGE +WHERE +PROMPT\n/)
@@ -68,7 +65,7 @@ it('list shows where runs are in a column when there are several places', async 
   expect((await service.run('list --local')).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
 })
 
-it('list shows the name of a row', async () => {
+it('list shows the name of a run of a batch', async () => {
   const { run } = createHome({ journal: [{ id: 'run_1', name: 'whale', manifest: '/shots.yaml' }] })
   const { stdout } = await run('list', { tty: { stdout: true } })
   expect(stdout.replaceAll(/ {2,}/g, ' | ')).toBe(
@@ -86,7 +83,7 @@ it('list shows ids as short as they are unique in the journal', async () => {
   expect((await run('show run_abcdefg')).stdout).toMatch(/^run\trun_abcdefghij\n/)
 })
 
-it('list shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {
+it('list --here shows the runs that were created in this folder, or that have a manifest or a file in it', async () => {
   const folder = process.cwd()
   const { run } = createHome({
     journal: [
@@ -99,11 +96,11 @@ it('list shows with --here the runs that were created in this folder, or that ha
     ],
   })
   const { stdout } = await run('list --here')
-  const ids = stdout.split('\n').map((line) => line.split('\t')[0])
-  expect(ids.filter(Boolean).sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
+  const ids = lines(stdout).map((line) => line.split('\t')[0])
+  expect(ids.sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
 })
 
-it('list finds what the filters ask for', async () => {
+it('list shows the runs that its filters select', async () => {
   const service = await createCliService({ rendering: false })
   await service.run(RUN)
   await service.clock.advance(3_600_000)
@@ -126,28 +123,29 @@ it('list finds what the filters ask for', async () => {
   ]
   for (const [words, count] of filters) {
     const { code, stdout } = await service.run(`list ${words}`)
-    expect([words, code, stdout.split('\n').filter(Boolean).length]).toEqual([words, 0, count])
+    expect([words, code, lines(stdout).length]).toEqual([words, 0, count])
   }
 })
 
-it('list takes the statuses of any service', async () => {
+it('list --status takes the statuses of any service, and names the nearest one of a mistake', async () => {
   const { run } = createHome({ answers: [{ status: 201, body: { id: 'run_1', status: 'Painting' } }] })
   await run('run image "a fox" --no-wait')
   const list = (status: string) => run(`list --status ${status}`)
   for (const status of ['painting', 'Painting']) expect((await list(status)).stdout).toMatch(/^run_1\t/)
   for (const status of ['processing', 'In_Queue', 'cancelled'])
     expect(await list(status)).toMatchObject({ code: 0, stdout: '' })
-  const { code, stderr } = await list('suceeded')
-  expect([code, stderr]).toEqual([
-    2,
+  expect(usageErrorOf(await list('suceeded'))).toBe(
     'error: Unknown status "suceeded". Did you mean "succeeded"?\n' +
       '  Use queued, processing, succeeded, failed, canceled or unconfirmed, or the status of a run in the journal.\n',
-  ])
+  )
 })
 
-it.each(['--limit x', '--limit -1', '--since yesterday', '--kind x'])('list %s is exit 2', async (words) => {
-  expect((await runCli(`list ${words}`)).code).toBe(2)
-})
+it.each(['--limit x', '--limit -1', '--since yesterday', '--kind x'])(
+  'list %s is a usage error',
+  async (words) => {
+    usageErrorOf(await runCli(`list ${words}`))
+  },
+)
 
 it.each([
   [500, 'now'],
@@ -155,8 +153,8 @@ it.each([
   [185_000, '3 min ago'],
   [7_200_000, '2 h ago'],
   [200_000_000, '2 d ago'],
-])('%i ms is %s', (ms, said) => {
-  expect(formatAgo(ms)).toBe(said)
+])('list shows an age of %i ms as %s', (ms, text) => {
+  expect(formatAgo(ms)).toBe(text)
 })
 
 it.each([
@@ -165,6 +163,6 @@ it.each([
   ['狐狸', 4, '狐狸'],
   ['狐狸', 3, '狐…'],
   ['👩‍👩‍👧 family', 5, '👩‍👩‍👧 f…'],
-])('%s in %i columns is %s', (text, columns, cut) => {
+])('list cuts %s to %i columns as %s', (text, columns, cut) => {
   expect(cutToColumns(text, columns)).toBe(cut)
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Prices, readPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-import { createCliService, createHome, runCli, SET } from '../support/index.js'
+import { createCliService, createHome, lines, objects, SET, usageErrorOf } from '../support/index.js'
 
 const PRICES = {
   'acme/cinema-1': { run: 0.4, factors: { resolution: { '1080p': 1.5 }, duration: { 10: 2 } } },
@@ -21,11 +21,10 @@ const profilesIn = (home: string) =>
 
 /** A home with this profile, and with STILL_2. */
 const homeWith = (config: object = {}) => createHome({ config, models: [STILL_2] })
-const firstLine = (text: string) => text.split('\n')[0] ?? ''
 
 const get = 'config get prices'
 
-it('the setting prices can be set as an object, shown and removed', async () => {
+it('the setting `prices` can be set as an object, printed and removed', async () => {
   const { home, run } = createHome()
   expect((await run(['config', 'set', 'prices', JSON.stringify(PRICES)])).code).toBe(0)
   expect(profilesIn(home).default.prices).toEqual(PRICES)
@@ -57,21 +56,10 @@ it.each<[string, string]>([
     'prices.acme/cinema-1.factors.resolution.1080 "1080" is not one of 720p, 1080p; ' +
       'prices.acme/cinema-1.factors.image_urls is a list or a map: only text, numbers and booleans can have factors.',
   ],
-])('the setting prices is not changed to %s', async (value, problem) => {
+])('the setting `prices` cannot be %s', async (value, problem) => {
   const { home, run } = homeWith({ prices: PRICES })
-  const { code, stderr } = await run(['config', 'set', 'prices', value])
-  expect({ code, problem: firstLine(stderr) }).toEqual({
-    code: 2,
-    problem: expect.stringContaining(problem),
-  })
+  expect(lines(usageErrorOf(await run(['config', 'set', 'prices', value])))[0]).toContain(problem)
   expect(profilesIn(home).default.prices).toEqual(PRICES)
-})
-
-it.each([
-  ['currency', 'US dollars'],
-  ['maxCost', '12,50'],
-])('the setting prices has checked neighbours: %s is not %j', async (key, value) => {
-  expect((await runCli(['config', 'set', key, value])).code).toBe(2)
 })
 
 const document: ModelDocument = {
@@ -92,24 +80,28 @@ function openOf(prices: unknown, currency = 'USD') {
 }
 
 it.each<[string, unknown, number | undefined, string?]>([
-  ['of the document, which is in credits', {}, undefined],
-  ['of the document, if the config names others', { 'acme/x': { run: 1 } }, undefined],
-  ['of the config', { [name]: { run: 0.5 } }, 500_000],
-  ['of the config, of nothing', { [name]: { run: 0 } }, 0],
+  ['unknown in USD where only the document has a price, in credits', { 'acme/x': { run: 1 } }, undefined],
+  ['that of the config', { [name]: { run: 0.5 } }, 500_000],
+  ['0 where the config says so', { [name]: { run: 0 } }, 0],
   [
-    'of the config, with the defaults of the document',
+    'that of the config with the defaults of the document',
     { [name]: { run: 0.5, factors: { steps: { 20: 2 } } } },
     1_000_000,
   ],
-  ['of a list', [{ run: 1 }], undefined, 'prices must be an object by name of the model'],
-])('a price %s', (_, prices, millionths, problem) => {
+  [
+    'unknown where prices are a list',
+    [{ run: 1 }],
+    undefined,
+    'prices must be an object by name of the model',
+  ],
+])('the price of a model with a document is %s', (_, prices, millionths, problem) => {
   const { opened, problems } = openOf(prices)
   const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
   expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
   expect(problems.join('; ')).toBe(problem ?? '')
 })
 
-it('a price of the document counts in credits', () => {
+it('the price of a document is in credits', () => {
   const { opened } = openOf({ 'acme/x': { run: 1 } }, 'credits')
   expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
     millionths: 3_000_000,
@@ -117,13 +109,13 @@ it('a price of the document counts in credits', () => {
   })
 })
 
-it('a price of an input that is not known is the highest one', () => {
+it('the price of an unknown input is the highest one', () => {
   const factors = { steps: { 20: 0.5, 30: 4 }, hd: { true: 0.1 } }
   const { opened } = openOf({ 'acme/x': { run: 1, factors } })
   expect(opened.estimate({ model: 'acme/x', kind: undefined, input: undefined })?.millionths).toBe(4_000_000)
 })
 
-it('a price of a model without a document is not checked against a schema', () => {
+it('the factors of a model without a document are not checked against a schema', () => {
   const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } } }
   const { opened } = openOf(prices)
   const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
@@ -133,29 +125,22 @@ it('a price of a model without a document is not checked against a schema', () =
   expect(estimate('toString', {})).toBeUndefined()
 })
 
-it('rushes models shows the price, its currency and its source', async () => {
+it('models shows each price with its currency and its source', async () => {
   const { run } = homeWith({ prices: PRICES, currency: 'USD' })
-  const { stdout } = await run('models')
-  expect(stdout).toBe(
+  expect((await run('models')).stdout).toBe(
     'acme/still-2\timage\t3–6 credits\tadded\t\n' +
       'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
       'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
   )
   const { models } = JSON.parse((await run('models --json')).stdout)
-  const shown = (models as Record<string, unknown>[]).map((each) => [
-    each.name,
-    each.price,
-    each.price_source,
-    each.currency,
-  ])
-  expect(shown).toEqual([
-    ['acme/still-2', STILL_2.price, 'document', 'credits'],
-    ['acme/cinema-1', PRICES['acme/cinema-1'], 'config', 'USD'],
-    ['acme/still-1', { run: 0.04, factors: {} }, 'config', 'USD'],
+  expect(models).toMatchObject([
+    { name: 'acme/still-2', price: STILL_2.price, price_source: 'document', currency: 'credits' },
+    { name: 'acme/cinema-1', price: PRICES['acme/cinema-1'], price_source: 'config', currency: 'USD' },
+    { name: 'acme/still-1', price: { run: 0.04, factors: {} }, price_source: 'config', currency: 'USD' },
   ])
 })
 
-it('rushes models shows the document of one model, which can be added again', async () => {
+it('models <model> --json prints a document with the price, which can be added again', async () => {
   const { run } = homeWith({
     prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
   })
@@ -174,7 +159,7 @@ it('rushes models shows the document of one model, which can be added again', as
 
 const VIDEO = 'run video "a boat" --dry-run --resolution 1080p'
 
-it('--dry-run estimates on standard error, and in JSON', async () => {
+it('--dry-run prints an estimate on standard error, or in JSON', async () => {
   const { run } = homeWith({ prices: PRICES, currency: 'USD' })
   const body = '{"model":"acme/cinema-1","input":{"prompt":"a boat","resolution":"1080p"}}\n'
   expect(await run(`${VIDEO} -n 2`)).toMatchObject({
@@ -184,7 +169,7 @@ it('--dry-run estimates on standard error, and in JSON', async () => {
   expect({ stderr, ...JSON.parse(stdout) }).toMatchObject({ stderr: '', estimate: 0.6, currency: 'USD' })
 })
 
-it('--dry-run says that a model has no price, and null in JSON', async () => {
+it('--dry-run says that a model has no price, which is null in JSON', async () => {
   const { run } = homeWith()
   expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
   expect(JSON.parse((await run(`${VIDEO} --json`)).stdout)).toMatchObject({
@@ -195,8 +180,7 @@ it('--dry-run says that a model has no price, and null in JSON', async () => {
 
 it('--dry-run says that local runs are free', async () => {
   const { run } = homeWith({ prices: PRICES, currency: 'USD' })
-  const { code, stderr } = await run(`${VIDEO} --local --max-cost 0`)
-  expect({ code, stderr }).toEqual({
+  expect(await run(`${VIDEO} --local --max-cost 0`)).toMatchObject({
     ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run, because local runs are free.\n' },
   })
 })
@@ -205,16 +189,15 @@ it.each<[string, string, number]>([
   ['a default of the document', '{"prompt":"x"}', 6],
   ['a value of --input', '{"prompt":"x","steps":30}', 3],
   ['a boolean', '{"prompt":"x","steps":30,"hd":true}', 3],
-])('--dry-run counts %s', async (_, input, estimate) => {
+])('an estimate counts %s', async (_, input, estimate) => {
   const { run } = homeWith()
   const { stdout } = await run(['run', 'model', 'acme/still-2', '--input', input, '--dry-run', '--json'])
   expect(JSON.parse(stdout)).toMatchObject({ estimate, currency: 'credits' })
 })
 
-it('--dry-run warns once of a price that is not valid, and does not use the one of the document', async () => {
+it('a price of the config that is not valid brings one warning, and the price of the document is not used', async () => {
   const { home, run } = homeWith({ prices: { 'acme/still-2': { run: '1' } } })
-  const { code, stderr } = await run('run image x --model acme/still-2 --dry-run')
-  expect({ code, stderr }).toEqual({
+  expect(await run('run image x --model acme/still-2 --dry-run')).toMatchObject({
     code: 0,
     stderr:
       `warning: ${join(home, 'config', 'config.json')}: prices.acme/still-2.run must be a number from 0 to ` +
@@ -244,33 +227,33 @@ async function create(flags: string, profile: object, env: Readonly<Record<strin
 }
 
 it.each<[string, string, Record<string, string>, object, string | undefined]>([
-  ['equal to the estimate', '-n 3 --max-cost 6', {}, {}, undefined],
-  ['below it', '-n 3 --max-cost 5.999999', {}, {}, ABOVE],
-  ['of the variable', '-n 3', { RUSHES_MAX_COST: '5.999999' }, {}, ABOVE],
-  ['of the setting', '-n 3', {}, { maxCost: 5.999999 }, ABOVE],
-  ['of the flag before the variable', '-n 3 --max-cost 6', { RUSHES_MAX_COST: '1' }, {}, undefined],
-  ['of 0 for a free model', '--max-cost 0', {}, { prices: { 'acme/still-1': { run: 0 } } }, undefined],
-  ['for a model without a price', '--max-cost 9 --model acme/y', {}, {}, unknown('acme/y')],
+  ['that is equal to the estimate allows it', '-n 3 --max-cost 6', {}, {}, undefined],
+  ['below the estimate refuses it', '-n 3 --max-cost 5.999999', {}, {}, ABOVE],
+  ['can be set by a variable', '-n 3', { RUSHES_MAX_COST: '5.999999' }, {}, ABOVE],
+  ['can be set by a setting', '-n 3', {}, { maxCost: 5.999999 }, ABOVE],
+  ['goes before the variable', '-n 3 --max-cost 6', { RUSHES_MAX_COST: '1' }, {}, undefined],
+  ['of 0 allows a free model', '--max-cost 0', {}, { prices: { 'acme/still-1': { run: 0 } } }, undefined],
+  ['refuses a model without a price', '--max-cost 9 --model acme/y', {}, {}, unknown('acme/y')],
   [
-    'for a price that is not valid',
+    'refuses a price that is not valid',
     '--max-cost 9',
     {},
     { prices: { 'acme/still-1': 2 } },
     unknown('acme/still-1'),
   ],
   [
-    'in a profile without prices',
+    'refuses a model in a profile without prices',
     '--max-cost 9 --profile bare --model acme/x',
     {},
     {},
     unknown('acme/x').replace(' in USD', ''),
   ],
-  ['that is not an amount', '--max-cost "6 USD"', {}, {}, 'error: --max-cost: "6 USD" is not an amount.'],
+  ['must be an amount', '--max-cost "6 USD"', {}, {}, 'error: --max-cost: "6 USD" is not an amount.'],
 ])('--max-cost %s', async (_, words, env, profile, error) => {
   const { code, stderr, created } = await create(words, profile, env)
   const isRefused = error !== undefined
   expect({ code, isSent: created > 0 }).toEqual({ code: isRefused ? 2 : 0, isSent: !isRefused })
-  if (isRefused) expect(firstLine(stderr.replace(/^warning: .*\n/, ''))).toBe(error)
+  if (isRefused) expect(lines(stderr).find((line) => !line.startsWith('warning: '))).toBe(error)
 })
 
 it('--max-cost compares exactly for 10,000 runs', async () => {
@@ -279,27 +262,21 @@ it('--max-cost compares exactly for 10,000 runs', async () => {
     { prices: { 'acme/still-1': { run: 0.333333 } } },
     {},
   )
-  expect(firstLine(stderr)).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
+  expect(stderr).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
 })
 
-const rows = async ({ run }: Pick<Awaited<ReturnType<typeof createCliService>>, 'run'>) =>
-  (await run('list --json')).stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-
-it('what a run records has the estimate and the labels of each create, which are not sent', async () => {
+it('the journal has the labels of each create, which are not sent', async () => {
   const service = await createCliService()
-  const labels = '--label " spring " --label cafe\u0301 --label spring'
-  expect((await service.run(`run image "a fox" -n 2 --no-wait ${labels}`)).code).toBe(0)
-  expect(await rows(service)).toMatchObject(
-    Array.from({ length: 2 }, () => ({ estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] })),
-  )
-  expect(Buffer.concat(service.requests.map(({ body }) => Buffer.from(body ?? []))).toString()).not.toContain(
-    'spring',
-  )
-  const priced = await createCliService({ hasList: true })
-  await priced.run('models')
-  expect((await priced.run('run image "a fox" --quality high')).code).toBe(0)
-  expect((await rows(priced))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
+  await service.create('-n 2 --label " spring " --label cafe\u0301 --label spring')
+  const row = { estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] }
+  expect(objects((await service.run('list --json')).stdout)).toMatchObject([row, row])
+  expect(JSON.stringify(service.creates())).not.toContain('spring')
+})
+
+it("the journal has the estimate of each create by the service's price", async () => {
+  const service = await createCliService({ hasList: true })
+  await service.run('models')
+  await service.create('--quality high')
+  const [row] = objects((await service.run('list --json')).stdout)
+  expect(row).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
 })

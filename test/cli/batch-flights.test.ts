@@ -4,33 +4,24 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import type { Engine } from '../../src/service/engines/engine.js'
 import { createFamily, type Row } from '../support/family.js'
-import { scripted } from '../support/index.js'
+import { createGate, scripted } from '../support/index.js'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
 
 /** Runs of prompts that begin with one letter get the same bytes. `holds`: prompts that are rendered after `release`. */
 function createEngine(...holds: readonly string[]) {
-  let release = () => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  return {
-    release: () => release(),
-    async render({
-      folder,
-      input,
-    }: {
-      readonly folder: string
-      readonly input: { readonly prompt?: unknown }
-    }) {
+  const { after, open } = createGate()
+  const engine: Engine = {
+    async render({ folder, input }) {
       const prompt = String(input.prompt)
-      if (holds.includes(prompt)) await released
+      if (holds.includes(prompt)) await after
       await writeFile(join(folder, 'file'), Buffer.concat([PNG, Buffer.from(prompt[0] ?? '')]))
       return [{ name: 'file', contentType: 'image/png' }]
     },
   }
+  return { engine, release: open }
 }
 
 const row = (name: string, prompt: string, ...sources: readonly string[]): Row => ({
@@ -39,11 +30,11 @@ const row = (name: string, prompt: string, ...sources: readonly string[]): Row =
 })
 
 async function start(rows: readonly Row[], ...holds: readonly string[]) {
-  const engine = createEngine(...holds)
+  const { engine, release } = createEngine(...holds)
   const family = await createFamily(rows, { engine })
   const elsewhere = { env: { RUSHES_STATE_DIR: join(family.folder, 'other') } }
   const working = () => JSON.parse(readFileSync(family.lockPath, 'utf8')).working as unknown
-  return { ...family, release: engine.release, elsewhere, working }
+  return { ...family, release, elsewhere, working }
 }
 
 it('a renamed row that waits for another one keeps `working` in the lock file while its run is in flight', async () => {
@@ -56,7 +47,7 @@ it('a renamed row that waits for another one keeps `working` in the lock file wh
   expect([(await run([], elsewhere)).code, created()]).toEqual([13, []])
 })
 
-it('a renamed row that waits for another one finds the file that a killed batch had given its name', async () => {
+it('a row that waits for another one finds the file that a killed batch had given its name', async () => {
   const { run, write, created, editLock, editJournal, path, lock } = await start([
     row('a', 'A'),
     row('b', 'B', 'a'),
@@ -70,33 +61,26 @@ it('a renamed row that waits for another one finds the file that a killed batch 
   editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
   write([row('a', 'A again'), row('b', 'B', 'a')])
   created()
-  const { code, stderr } = await run()
-  expect({ code, stderr, created: created() }).toEqual({ code: 0, stderr, created: ['A again'] })
+  expect([(await run()).code, created()]).toEqual([0, ['A again']])
   expect(lock().b.run).toBe(id)
   expect(readdirSync(path('.')).filter((name) => name.endsWith('.png'))).toEqual(['a.png', 'b.png'])
 })
 
 it.each([
-  ['running', 11],
-  ['unconfirmed', 13],
+  ['running', [], 11, 0],
+  ['unconfirmed', ['create:lose'], 13, 13],
 ])(
-  'a row that was edited while its create is in flight pays for the edit, and not again when the edit is reverted: %s',
-  async (what, code) => {
-    const { run, write, created, service, release } = await start([row('a', 'A')], 'A')
-    const lost: Fetch = async (request) => {
-      const response = await service.counting(request)
-      if (request.method !== 'POST' || what === 'running') return response
-      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
-    }
-    expect((await run('--timeout 30s', { fetch: lost })).code).toBe(code)
+  'an edit of a row whose create is %s pays for the edit, and pays nothing when it is undone',
+  async (_, faults, code, undone) => {
+    const { run, write, created, release } = await start([row('a', 'A')], 'A')
+    expect((await run('--timeout 30s', { faults })).code).toBe(code)
     write([row('a', 'B')])
     expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
-    // Told once.
+    // The warning comes once.
     expect((await run()).stderr).not.toContain('warning')
     release()
     write([row('a', 'A')])
-    const reverted = await run()
-    expect([reverted.code, created()]).toEqual([what === 'running' ? 0 : 13, []])
+    expect([(await run()).code, created()]).toEqual([undone, []])
   },
 )
 
@@ -111,7 +95,7 @@ it('a batch removes the part of a download that it left when it was killed, and 
   expect(readdirSync(path('.')).filter((name) => name.endsWith('.part'))).toEqual([parts[1]])
 })
 
-it('the plan after a killed batch fetches the runs of a chain whose files have their names, and costs nothing', async () => {
+it('the plan after a killed batch downloads the runs of a chain whose files have their names, and creates nothing', async () => {
   const { run, created, editLock, editJournal, lock } = await start([row('a', 'A'), row('b', 'B', 'a')])
   await run()
   const before = lock()
@@ -130,12 +114,8 @@ it('the plan after a killed batch fetches the runs of a chain whose files have t
 })
 
 it('a create that is accepted without an id names its local key and how to send it again', async () => {
-  const { run, service, flights } = await start([row('a', 'A')])
-  const nameless: Fetch = (request) =>
-    request.method === 'POST'
-      ? scripted({ status: 201, body: { ok: true } }).fetch(request)
-      : service.counting(request)
-  const { code, stderr } = await run([], { fetch: nameless })
+  const { run, flights } = await start([row('a', 'A')])
+  const { code, stderr } = await run([], scripted({ status: 201, body: { ok: true } }))
   expect(code).toBe(13)
   expect(stderr).toContain(`a (line 1, ${flights().a?.key}): `)
   expect(stderr).toContain('send it again with --resubmit-unconfirmed')

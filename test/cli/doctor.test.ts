@@ -4,7 +4,14 @@ import Database from 'libsql'
 import { expect, it } from 'vitest'
 import { check, checkDisk } from '../../src/cli/commands/doctor.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { type CliService, createCliService, createHome, runCli, scripted } from '../support/index.js'
+import {
+  createCliService,
+  createHome,
+  type Home,
+  objects,
+  type RunAtService,
+  runCli,
+} from '../support/index.js'
 
 interface Line {
   readonly check: string
@@ -13,24 +20,18 @@ interface Line {
   readonly advice: string | null
 }
 
-const linesOf = (stdout: string): readonly Line[] =>
-  stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-const statusesOf = (stdout: string) =>
-  Object.fromEntries(linesOf(stdout).map(({ check, status }) => [check, status]))
-
-/** The test's disk may be nearly full, so its checks are left out. */
-async function examined(service: CliService, options: Parameters<CliService['run']>[1] = {}) {
-  const { code, stdout, stderr } = await service.run('doctor --json', options)
-  const { disk: _, ...statuses } = statusesOf(stdout)
-  return { code, stderr, statuses, lines: linesOf(stdout) }
+/** Without the check of the disk, which may be nearly full. */
+async function examined({ run }: Pick<Home, 'run'>, options: RunAtService = {}) {
+  const { code, stdout, stderr } = await run('doctor --json', options)
+  const checks: readonly Line[] = objects(stdout).filter(({ check }) => check !== 'disk')
+  const statuses = Object.fromEntries(checks.map(({ check, status }) => [check, status]))
+  const lineOf = (name: string) => checks.find(({ check }) => check === name)
+  return { code, stdout, stderr, statuses, lineOf }
 }
 
 const WELL = { config: 'ok', address: 'ok', models: 'ok', request: 'ok', key: 'ok', journal: 'ok' }
 
-it('doctor finds all well, asks twice, and makes nothing', async () => {
+it('doctor sends two requests, one of them with the key, and creates no folder', async () => {
   const service = await createCliService()
   const { code, stderr, statuses } = await examined(service)
   expect({ code, stderr, statuses }).toEqual({ code: 0, stderr: '', statuses: WELL })
@@ -41,21 +42,18 @@ it('doctor finds all well, asks twice, and makes nothing', async () => {
   expect(readdirSync(service.home)).not.toContain('config')
 })
 
-it('doctor has seven checks, and is green on a machine without a service', async () => {
-  const { code, stdout } = await runCli('doctor --json')
+it('doctor without a service has seven checks, and ends with exit 0', async () => {
+  const home = createHome({ env: {} })
+  const { code, stdout, statuses, lineOf } = await examined(home)
   expect(code).toBe(0)
-  expect(linesOf(stdout).map(({ check }) => check)).toEqual([
-    ...Object.keys(WELL).slice(0, 5),
-    'disk',
-    'journal',
+  const { request, key, ...others } = WELL
+  expect(statuses).toEqual({ ...others, request: 'skipped', key: 'skipped' })
+  expect(objects(stdout).map(({ check }) => check)).toEqual([
+    ...['config', 'address', 'models', 'request', 'key', 'disk', 'journal'],
   ])
-  expect(linesOf(stdout)[1]).toMatchObject({
-    status: 'ok',
-    message: 'no service configured: `--local` works, without key and cost',
-  })
-  const { request, key, disk: _, ...others } = statusesOf(stdout)
-  expect([request, key]).toEqual(['skipped', 'skipped'])
-  expect(new Set(Object.values(others))).toEqual(new Set(['ok']))
+  expect([request, key, lineOf('address')?.message]).toEqual([
+    ...['ok', 'ok', 'no service configured: `--local` works, without key and cost'],
+  ])
 })
 
 it('doctor prints one line for each check, and its advice below', async () => {
@@ -66,64 +64,51 @@ it('doctor prints one line for each check, and its advice below', async () => {
   expect(stdout).toMatch(/^- {7}key {5}not checked: the address is not valid$/m)
 })
 
-it.each<[string, number, string]>([
-  ['a wrong key', 401, 'invalid_api_key'],
-  ['an account that is not let in', 403, 'ip_not_allowed'],
-])('doctor %s fails the check of the key', async (_, status, code) => {
-  const service = await createCliService()
-  const found = await examined(service, { faults: [`status:${status}:${code}`] })
-  expect(found.code).toBe(status === 401 ? 4 : 5)
-  expect(found.statuses).toEqual({ ...WELL, key: 'failed' })
+it.each<[string, number]>([
+  ['status:401:invalid_api_key', 4],
+  ['status:403:ip_not_allowed', 5],
+])('doctor fails the check of a key that the service refuses with %s', async (fault, code) => {
+  const found = await examined(await createCliService(), { faults: [fault] })
+  expect([found.code, found.statuses]).toEqual([code, { ...WELL, key: 'failed' }])
 })
 
-it('doctor without a key is exit 4, and nothing of one is ever shown', async () => {
-  const service = await createCliService()
-  const { code, lines } = await examined(service, { env: { RUSHES_API_KEY: '' } })
-  expect(code).toBe(4)
-  expect(JSON.stringify(lines)).not.toContain(service.apiKey)
+it('doctor without a key ends with exit 4', async () => {
+  expect((await examined(await createCliService(), { env: { RUSHES_API_KEY: '' } })).code).toBe(4)
 })
 
-it('doctor without a network is exit 9, and the key is not checked', async () => {
+it('doctor does not print the key', async () => {
   const service = await createCliService()
+  expect((await examined(service)).stdout).not.toContain(service.apiKey)
+})
+
+it.each([
+  [
+    'a service that refuses connections',
+    'ECONNREFUSED',
+    /^Check the service URL, and that the service is running\.$/,
+  ],
+  ['a system that forbids connections', 'EPERM', /^A sandbox .* `--local` needs none\.$/],
+])('doctor ends with exit 9 for %s, gives advice, and does not check the key', async (_, code, advice) => {
   const fetch: Fetch = async () => {
-    throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
+    throw new HttpFailure('no connection', { sent: false, code })
   }
-  const { code, statuses, lines } = await examined(service, { fetch })
-  expect({ code, statuses }).toEqual({
-    code: 9,
-    statuses: { ...WELL, request: 'failed', key: 'skipped' },
-  })
-  expect(lines.find(({ check }) => check === 'request')?.advice).toBe(
-    'Check the service URL, and that the service is running.',
-  )
+  const found = await examined(await createCliService(), { fetch })
+  expect([found.code, found.statuses]).toEqual([9, { ...WELL, request: 'failed', key: 'skipped' }])
+  expect(found.lineOf('request')?.advice).toMatch(advice)
 })
 
-it('doctor names a sandbox where the system forbids connections', async () => {
-  const service = await createCliService()
-  const fetch: Fetch = async () => {
-    throw new HttpFailure('operation not permitted', { sent: false, code: 'EPERM' })
-  }
-  const { code, lines } = await examined(service, { fetch })
-  expect(code).toBe(9)
-  expect(lines.find(({ check }) => check === 'request')?.advice).toMatch(
-    /^A sandbox .* `--local` needs none\.$/,
-  )
-})
-
-it('doctor names unfinished runs, and is exit 13 for unconfirmed ones', async () => {
+it('doctor names unfinished runs, and ends with exit 13 for unconfirmed ones', async () => {
   const service = await createCliService({ rendering: false })
-  await service.run('run image "a fox" --no-wait')
-  const journalOf = ({ lines }: Awaited<ReturnType<typeof examined>>) =>
-    lines.find(({ check }) => check === 'journal')
-  expect(journalOf(await examined(service))).toMatchObject({
+  await service.create()
+  expect((await examined(service)).lineOf('journal')).toMatchObject({
     status: 'ok',
     message: expect.stringMatching(/, 1 unfinished run$/),
     advice: 'Wait for them with `rushes wait --all`.',
   })
-  await service.run('run image "a fox"', { fetch: scripted({ status: 500 }).fetch })
+  await service.run('run image "a fox"', { faults: ['create:500'] })
   const found = await examined(service)
   expect(found.code).toBe(13)
-  expect(journalOf(found)).toMatchObject({
+  expect(found.lineOf('journal')).toMatchObject({
     status: 'failed',
     message: expect.stringMatching(
       /^unconfirmed: ~[0-9a-f]{4} \(rushes\/preview-image, http:\/\/127\.0\.0\.1:1\)$/,
@@ -135,7 +120,7 @@ it('doctor names unfinished runs, and is exit 13 for unconfirmed ones', async ()
 it('doctor reports a damaged journal and leaves it where it is', async () => {
   const service = await createCliService()
   const state = join(service.home, 'state')
-  mkdirSync(state, { mode: 0o700 })
+  mkdirSync(state, { mode: 0o700, recursive: true })
   writeFileSync(join(state, 'journal.db'), 'no database at all'.repeat(500))
   expect(await examined(service)).toMatchObject({ code: 8, statuses: { journal: 'failed' } })
   expect(readdirSync(state).filter((name) => name.includes('damaged'))).toEqual([])
@@ -150,26 +135,26 @@ it('doctor refuses a journal of a newer format', async () => {
   expect(await examined(service)).toMatchObject({ code: 2, statuses: { journal: 'failed' } })
 })
 
-it('doctor says that the config file cannot be read, and still checks this machine', async () => {
-  const { home, run } = createHome()
-  mkdirSync(join(home, 'config'))
-  writeFileSync(join(home, 'config', 'config.json'), '{ not json')
-  const { code, stdout } = await run('doctor --json')
-  expect(code).toBe(2)
-  expect(statusesOf(stdout)).toMatchObject({
-    config: 'failed',
-    ...{ address: 'skipped', models: 'skipped', request: 'skipped', key: 'skipped' },
-    journal: 'ok',
-  })
+it('doctor names a config file that cannot be read, and still checks this machine', async () => {
+  const { code, statuses } = await examined(createHome({ config: '{ not json' }))
+  expect([code, statuses]).toEqual([
+    2,
+    {
+      config: 'failed',
+      address: 'skipped',
+      models: 'skipped',
+      request: 'skipped',
+      key: 'skipped',
+      journal: 'ok',
+    },
+  ])
 })
 
-const lineOf = (lines: readonly Line[]) => lines.find(({ check }) => check === 'models')
-
-it('the models bring a warning with the ways to set them when they are not set', async () => {
+it('doctor warns of a model that is not set, with the ways to set it', async () => {
   const service = await createCliService()
-  const { code, lines } = await examined(service, { env: { RUSHES_IMAGE_MODEL: '' } })
+  const { code, lineOf } = await examined(service, { env: { RUSHES_IMAGE_MODEL: '' } })
   expect(code).toBe(0)
-  expect(lineOf(lines)).toEqual({
+  expect(lineOf('models')).toEqual({
     check: 'models',
     status: 'warning',
     message: 'image: not set',
@@ -178,7 +163,7 @@ it('the models bring a warning with the ways to set them when they are not set',
   })
 })
 
-it('the models of another form than provider/name fail the check', async () => {
+it('doctor fails the check of a model whose name is not provider/name', async () => {
   const service = await createCliService()
   const { code, statuses } = await examined(service, { env: { RUSHES_VIDEO_MODEL: 'cinema' } })
   expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, models: 'failed' } })
@@ -187,14 +172,14 @@ it('the models of another form than provider/name fail the check', async () => {
 it.each([
   [500 * 1024 ** 2, 'ok', undefined],
   [50 * 1024 ** 2, 'failed', 12],
-])('a disk with %i bytes free is %s', async (bytes, status, exitCode) => {
+])('the check of a disk with %i bytes free is %s', async (bytes, status, exitCode) => {
   expect(await check('disk', () => checkDisk('.', () => bytes))).toMatchObject({
     status,
     ...(exitCode && { exitCode }),
   })
 })
 
-it('a disk whose free space cannot be read is a warning', async () => {
+it('the check of a disk whose free space cannot be read is a warning', async () => {
   const unreadable = () => {
     throw Object.assign(new Error('EACCES'), { code: 'EACCES', errno: -13, syscall: 'statfs' })
   }

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { RunEstimate } from '../../src/journal/rows.js'
-import { addRow, createHome, type HomeOptions, withJournal } from '../support/index.js'
+import { addRow, createHome, type HomeOptions, usageErrorOf, withJournal } from '../support/index.js'
 
 const NOTHING: RunEstimate = { millionths: 0, currency: 'credits' }
 const TERMINAL = { stdin: true, stderr: true }
@@ -29,7 +29,7 @@ function openUnconfirmed() {
   return { ...home, key: home.names()[0] ?? '' }
 }
 
-it('the id of a run that is also the key of another row without its ~ names the run: the unconfirmed row stays', async () => {
+it('forget of an id that is the key of an unconfirmed row without its ~ removes the run of this id', async () => {
   const { home, run, names, key } = openUnconfirmed()
   const id = key.slice(1)
   addRow(home, { id })
@@ -45,7 +45,7 @@ it('the id of a run that is also the key of another row without its ~ names the 
   expect(names()).toEqual([key])
 })
 
-it('a row that may cost money is removed with --yes, by its key with and without ~', async () => {
+it('forget --yes removes an unconfirmed row, by its key with and without ~', async () => {
   for (const from of [0, 1]) {
     const { run, names, key } = openUnconfirmed()
     expect(await run(`forget ${key.slice(from)} --yes`)).toMatchObject({
@@ -62,12 +62,11 @@ it.each([
   ['not finished', () => ({ ...open(), key: 'going_a' })],
   ['not finished', () => ({ ...hosted({ millionths: 25_000, currency: 'USD' }), key: 'hosted' })],
   ['not finished', () => ({ ...hosted(), key: 'hosted' })],
-])('a row that may cost money is exit 2 in a pipe when it is %s, and stays', async (what, openOne) => {
+])('forget in a pipe refuses a run that is %s and may cost money', async (what, openOne) => {
   const { run, names, key } = openOne()
-  const { code, stderr } = await run(`forget ${key}`)
-  expect(code).toBe(2)
-  expect(stderr).toMatch(new RegExp(`error: ${key} is ${what} \\((http|local\\))`))
-  expect(stderr).toContain('add --yes')
+  const message = usageErrorOf(await run(`forget ${key}`))
+  expect(message).toMatch(new RegExp(`error: ${key} is ${what} \\((http|local\\))`))
+  expect(message).toContain('add --yes')
   expect(names()).toContain(key)
 })
 
@@ -75,7 +74,7 @@ it.each([
   ['y\n', 0, 0],
   ['YES\n', 0, 0],
   ['\n', 2, 1],
-])('a row that may cost money is asked for on a terminal: %j', async (stdin, exit, left) => {
+])('forget on a terminal asks before it removes an unconfirmed row: %j', async (stdin, exit, left) => {
   const { run, names, key } = openUnconfirmed()
   const { code, stdout, stderr } = await run(`forget ${key}`, { stdin, tty: TERMINAL })
   expect({ code, stdout, left: names().length }).toEqual({ code: exit, stdout: '', left })
@@ -83,7 +82,7 @@ it.each([
   expect(stderr).toContain('Remove it? [y/N] ')
 })
 
-it('a row that may cost money stays, with a message, when it gets its id while the question is open', async () => {
+it('forget leaves a row that has changed while the question was open, and says so', async () => {
   const { home, run, names, key } = openUnconfirmed()
   let hasAnswered = false
   const { code, stderr } = await run(`forget ${key}`, {
@@ -102,7 +101,7 @@ it('a row that may cost money stays, with a message, when it gets its id while t
   expect(names()).toEqual(['run_late'])
 })
 
-it('a row that may cost money stays under --json, which asks nothing', async () => {
+it('forget --json asks nothing, and leaves an unconfirmed row', async () => {
   const { run, names, key } = openUnconfirmed()
   expect((await run(`forget ${key} --json`, { stdin: 'y\n', tty: TERMINAL })).code).toBe(2)
   expect(names()).toEqual([key])
@@ -129,36 +128,26 @@ it.each([
   ['--yes', {}],
   ['--yes', { RUSHES_LOCAL: 'on' }],
   ['--local --yes', {}],
-])('forget %s with the environment %j removes nothing without a selection', async (words, env) => {
+])('forget %s with the environment %j selects no run, and removes none', async (words, env) => {
   const { run, rows } = open({ env })
-  expect(await run(`forget ${words}`)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('error: Missing run ids.'),
-  })
+  expect(usageErrorOf(await run(`forget ${words}`))).toContain('error: Missing run ids.')
   expect(rows()).toHaveLength(4)
 })
 
 it.each(['--all', '--finished', '--before 12h'])(
-  'rows are counted before %s removes them, and stay where nobody can be asked',
+  'forget %s asks on a terminal with the number of its rows, and removes none in a pipe',
   async (words) => {
     const { run, rows } = open()
-    expect(await run(`forget ${words}`)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('add --yes'),
-    })
+    expect(usageErrorOf(await run(`forget ${words}`))).toContain('add --yes')
     const asked = await run(`forget ${words}`, { stdin: 'n\n', tty: TERMINAL })
-    expect(asked.code).toBe(2)
-    expect(asked.stderr).toMatch(/Remove all [24]\? \[y\/N\] /)
+    expect(usageErrorOf(asked)).toMatch(/Remove all [24]\? \[y\/N\] /)
     expect(rows()).toHaveLength(4)
   },
 )
 
-it('removed rows are named as JSON; with a name that is not known, none is removed', async () => {
+it('forget --json prints the removed runs, and a name that is not known removes none', async () => {
   const { run, rows } = open()
-  expect(await run('forget done_a ~0000000')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('~0000000 is not in the journal.'),
-  })
+  expect(usageErrorOf(await run('forget done_a ~0000000'))).toContain('~0000000 is not in the journal.')
   expect(rows()).toHaveLength(4)
   expect(await run('forget done_a done_local --json')).toMatchObject({
     ...{ code: 0, stdout: '{"forgotten":"done_a"}\n{"forgotten":"done_local"}\n' },
@@ -166,7 +155,7 @@ it('removed rows are named as JSON; with a name that is not known, none is remov
 })
 
 it.each(['done_a --finished', 'done_a --last', '--before 30', '--before 0'])(
-  'forget %s is exit 2, and nothing is removed',
+  'forget %s is a usage error, and removes nothing',
   async (words) => {
     const { run, rows } = open()
     expect((await run(`forget ${words} --yes`)).code).toBe(2)
@@ -174,7 +163,7 @@ it.each(['done_a --finished', 'done_a --last', '--before 30', '--before 0'])(
   },
 )
 
-it('a forgotten run leaves the files of its results', async () => {
+it('forget leaves the files of a run', async () => {
   const { home, run } = open()
   const path = join(home, 'fox.png')
   writeFileSync(path, 'fox')

@@ -10,35 +10,40 @@ import {
   createFamilyEngine,
   createHome,
   createManualClock,
-  rowsOf,
+  lines,
+  objects,
   temporaryFolder,
+  usageErrorOf,
 } from '../support/index.js'
 
 it('open opens every file of the run, and prints its path', async () => {
   const service = await createCliService({ engine: createFamilyEngine({ outputs: 2 }) })
   const folder = temporaryFolder()
-  for (const name of ['fox', 'hen'])
-    await service.run(['run', 'image', `a ${name}`, '-o', join(folder, `${name}-{index}.png`)])
-  const [hen, fox] = rowsOf(service.home).map(({ id = '' }) => id)
+  for (const name of ['fox', 'hen']) await service.run(`run image ${name} -o ${folder}/${name}-{index}.png`)
+  const [hen, fox] = service.rows().map(({ id }) => id)
   const paths = (name: string) => [1, 2].map((index) => join(folder, `${name}-${index}.png`))
-  const opened = await service.run(['open', fox ?? ''])
+  const opened = await service.run(`open ${fox}`)
   expect(opened).toMatchObject({ code: 0, stderr: '', opened: paths('fox') })
-  expect(opened.stdout).toBe([...paths('fox'), ''].join('\n'))
+  expect(lines(opened.stdout)).toEqual(paths('fox'))
   expect(await service.run('open --last')).toMatchObject({ code: 0, opened: paths('hen') })
   const json = await service.run('open --last --json')
-  expect(json.stdout.split('\n')[0]).toBe(JSON.stringify({ id: hen, opened: paths('hen')[0] }))
+  expect(objects(json.stdout)[0]).toEqual({ id: hen, opened: paths('hen')[0] })
+})
 
-  rmSync(paths('hen')[0] ?? '')
+it('open leaves out files that are gone, and opens the URLs of a run without a file', async () => {
+  const service = await createCliService({ engine: createFamilyEngine({ outputs: 2 }) })
+  const folder = temporaryFolder()
+  await service.run(`run image fox -o ${folder}/{index}.png`)
+  const [{ id, urls } = {}] = service.rows()
+  rmSync(join(folder, '1.png'))
   expect(await service.run('open --last')).toMatchObject({
-    code: 0,
-    opened: paths('hen').slice(1),
-    stderr: `warning: ${hen}: 1 file moved, changed or deleted.\n`,
+    ...{ code: 0, opened: [join(folder, '2.png')] },
+    stderr: `warning: ${id}: 1 file moved, changed or deleted.\n`,
   })
-  rmSync(paths('hen')[1] ?? '')
-  expect(await service.run(['open', hen ?? ''])).toMatchObject({
-    code: 0,
-    opened: rowsOf(service.home)[0]?.urls,
-    stderr: `warning: ${hen}: 2 files moved, changed or deleted.\n`,
+  rmSync(join(folder, '2.png'))
+  expect(await service.run('open --last')).toMatchObject({
+    ...{ code: 0, opened: urls },
+    stderr: `warning: ${id}: 2 files moved, changed or deleted.\n`,
   })
 })
 
@@ -69,9 +74,9 @@ it('open says what to do with a run that has no output', async () => {
     code: 13,
     stderr: expect.stringContaining(`rushes show ${key}`),
   })
-  expect((await open('nosuch')).code).toBe(2)
-  expect((await open()).stderr).toContain('Missing run ids.')
-  expect((await open('going_1 --last')).code).toBe(2)
+  usageErrorOf(await open('nosuch'))
+  usageErrorOf(await open('going_1 --last'))
+  expect(usageErrorOf(await open())).toContain('Missing run ids.')
 })
 
 it('open opens no file that the system may run, and nothing after an interrupt', async () => {
@@ -105,16 +110,16 @@ it('open opens no file that the system may run, and nothing after an interrupt',
   expect(stopped).toMatchObject({ code: 130, opened: [paths[3]] })
 })
 
-it('open fails if the opener fails', async () => {
+it('open is a usage error if the opener fails', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), 'fox.png')
   await service.run(`run image "a fox" -o ${path}`)
   const openResult = async () => {
     throw new Error('xdg-open is not installed')
   }
-  const { code, stdout, stderr } = await service.run('open --last', { openResult })
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toBe(`error: Could not open ${path}: xdg-open is not installed.\n`)
+  expect(usageErrorOf(await service.run('open --last', { openResult }))).toBe(
+    `error: Could not open ${path}: xdg-open is not installed.\n`,
+  )
 })
 it.runIf(process.platform === 'linux').each([
   ['is not installed', undefined, 'xdg-open is not installed'],

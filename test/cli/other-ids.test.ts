@@ -5,11 +5,10 @@ import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { createFamily } from '../support/family.js'
 import {
+  createCliService,
   createHome,
   ONE_PIXEL_PNG,
   responseOf,
-  rowsOf,
-  runCli,
   SET,
   temporaryFolder,
 } from '../support/index.js'
@@ -41,69 +40,55 @@ function createOddService(ids: readonly string[], answersFor: readonly string[])
   return { fetch, seen }
 }
 
-it('a run that the service accepted and then does not know may be paid for', async () => {
-  const fetch: Fetch = async ({ method }) =>
-    method === 'POST'
-      ? responseOf({ status: 201, body: { id: 'r1' } })
-      : responseOf({ status: 404, body: { error: { code: 'run_not_found', message: 'No such run.' } } })
-  const { run } = createHome()
-  const { code, stderr } = await run('run image "a fox"', { fetch })
+const RUN = 'run image "a fox"'
+
+it('a run that the service accepted and then does not know is an error that says that it may be paid for', async () => {
+  const { run } = await createCliService()
+  const { code, stderr } = await run(RUN, { faults: ['status:404:run_not_found'] })
   expect(code).toBe(6)
-  expect(stderr).toMatch(/r1: .*The service accepted this run before, and it may be paid for\./)
+  expect(stderr).toMatch(/run_\w+: .*The service accepted this run before, and it may be paid for\./)
   expect(stderr).toContain('Check the runs of your account before you create it again.')
 })
 
-it('a status response with the id of another run is a bad response: its picture is not taken, and the run stays unfinished', async () => {
-  const [home, folder] = [temporaryFolder(), temporaryFolder()]
+it('status responses with the id of another run end a run with exit 8: no picture is taken, and the run stays unfinished', async () => {
   const { fetch, seen } = createOddService(['r1'], ['r2'])
-  const file = join(folder, 'fox.png')
-  const { code, stdout, stderr } = await runCli(`run image "a fox" -o ${file}`, {
-    home,
-    env: SET,
-    fetch,
-  })
+  const { run, rows, home } = createHome({ fetch })
+  const { code, stdout, stderr } = await run(`${RUN} -o ${home}/fox.png`)
   expect({ code, stdout, outputs: seen.outputs }).toEqual({ code: 8, stdout: '', outputs: [] })
-  expect(stderr).toContain('r1')
-  expect(stderr).toContain('it is of another run')
-  expect(existsSync(file)).toBe(false)
-  expect(rowsOf(home)).toMatchObject([{ id: 'r1', phase: 'running' }])
+  expect(stderr).toMatch(/r1.* it is of another run/s)
+  expect(existsSync(`${home}/fox.png`)).toBe(false)
+  expect(rows()).toMatchObject([{ id: 'r1', phase: 'running' }])
 })
 
-it('a status response with the id of another run is asked for again, and the run of the next response is taken', async () => {
-  const folder = temporaryFolder()
+it('a status response with the id of another run is requested again', async () => {
   const { fetch } = createOddService(['r1'], ['r2', 'r1'])
-  const file = join(folder, 'fox.png')
-  const { code } = await runCli(`run image "a fox" -o ${file}`, { env: SET, fetch })
-  expect(code).toBe(0)
-  expect(readFileSync(file)).toEqual(PICTURE('/out/r1'))
+  const { run, home } = createHome({ fetch })
+  expect((await run(`${RUN} -o ${home}/fox.png`)).code).toBe(0)
+  expect(readFileSync(`${home}/fox.png`)).toEqual(PICTURE('/out/r1'))
 })
 
-it.each([['status'], ['cancel'], ['download', '-d']])(
-  'a status response with the id of another run is exit 8 for %s',
-  async (...words) => {
+it.each(['status r1', 'cancel r1', 'download r1 -d'])(
+  '%s ends with exit 8 if the response has the id of another run',
+  async (line) => {
     const { fetch, seen } = createOddService([], ['r2'])
-    const [command = '', ...flags] = words
-    const { code, stdout } = await runCli([command, 'r1', ...flags], { env: SET, fetch })
+    const { code, stdout } = await createHome({ fetch }).run(line)
     expect({ code, stdout, outputs: seen.outputs }).toEqual({ code: 8, stdout: '', outputs: [] })
   },
 )
 
-it('one id for several creates is warned of once, and all creates are in the journal', async () => {
-  const [home, folder] = [temporaryFolder(), temporaryFolder()]
+it('one id for several creates brings one warning, and all creates are in the journal', async () => {
   const { fetch, seen } = createOddService(['r1'], [])
-  const target = join(folder, '{index}.png')
-  const line = ['run', 'image', 'a fox', '-n', '3', '-o', target]
-  const { stderr } = await runCli(line, { home, env: SET, fetch })
+  const { run, rows } = createHome({ fetch })
+  const folder = temporaryFolder()
+  const { stderr } = await run(`${RUN} -n 3 -o ${folder}/{index}.png`)
   expect(seen.creates).toBe(3)
   expect(stderr.match(/The service gave one id to two creates: r1/g)).toHaveLength(1)
-  expect(rowsOf(home).map(({ id }) => id)).toEqual(['r1', 'r1', 'r1'])
-  expect(
-    readdirSync(folder).every((name) => readFileSync(join(folder, name)).equals(PICTURE('/out/r1'))),
-  ).toBe(true)
+  expect(rows().map(({ id }) => id)).toEqual(['r1', 'r1', 'r1'])
+  for (const name of readdirSync(folder)) expect(readFileSync(join(folder, name))).toEqual(PICTURE('/out/r1'))
 })
 
 it.each([1, 2])(
-  'one id for several creates pays no row of a batch again whose file is not there yet: output %i fails',
+  'rows of a batch that got one id are not paid again when the download of output %i fails',
   async (failing) => {
     const family = await createFamily([{ name: 'a', prompt: 'A', count: 2 }])
     const { fetch, seen } = createOddService(['r1'], [])
@@ -119,7 +104,7 @@ it.each([1, 2])(
   },
 )
 
-it('one id for several creates leaves a row of another input unconfirmed: the picture is not its own', async () => {
+it('a row of a batch that gets the id of a row with another input is unconfirmed, and takes no picture', async () => {
   const family = await createFamily(['a', 'b', 'c'].map((name) => ({ name, prompt: name })))
   const { fetch, seen } = createOddService(['r1'], [])
   const { code, stderr } = await family.run([], { fetch })

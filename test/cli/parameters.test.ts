@@ -11,8 +11,10 @@ import {
   createCliService,
   createHome,
   type Home,
+  lines,
   runCli,
   SET,
+  usageErrorOf,
   wordsOf,
 } from '../support/index.js'
 
@@ -46,11 +48,7 @@ const inputOf = async (line: CommandLine) => {
   return JSON.parse(stdout).input
 }
 
-const errorOf = async (line: CommandLine) => {
-  const { code, stdout, stderr } = await home.run(line)
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  return stderr.split('\n')[0]
-}
+const errorOf = async (line: CommandLine) => lines(usageErrorOf(await home.run(line)))[0]
 
 it.each<[ParameterSchema['type'], string, unknown]>([
   ['integer', '0', 0],
@@ -66,20 +64,17 @@ it.each<[ParameterSchema['type'], string, unknown]>([
   ['boolean', 'TRUE', true],
   ['boolean', 'maybe', 'maybe'],
   ['string', '7', '7'],
-])('a text as %s: "%s" is %s', (type, text, value) => {
+])('a flag of the type %s reads "%s" as %s', (type, text, value) => {
   expect(valueOfText({ type, description: '' } as ParameterSchema, text)).toBe(value)
 })
 
-it('a flag becomes a value of its type', async () => {
-  expect(await inputOf([...IMAGE, ...FLAGS])).toEqual({ prompt: 'a fox', ...GIVEN })
-})
-
-it.each([
+it.each<[readonly string[], object]>([
+  [FLAGS, GIVEN],
   [['--seed=4294967295'], { seed: 4294967295 }],
   [['--no-transparent'], { transparent: false }],
   [['--transparent', '--no-transparent'], { transparent: false }],
   [[], {}],
-])('a flag %j → %j', async (flags, given) => {
+])('the flags %j send %j', async (flags, given) => {
   expect(await inputOf([...IMAGE, ...flags])).toEqual({ prompt: 'a fox', ...given })
 })
 
@@ -90,7 +85,7 @@ it.each([
     '--seed must be a whole number from 0 to 4294967295, not "36893488147419103233".',
   ],
   [['--steps', '9'], '--steps must be one of 4, 8, not 9.'],
-])('a flag %j is refused: %s', async (flags, message) => {
+])('the flags %j are refused: %s', async (flags, message) => {
   expect(await errorOf([...IMAGE, ...flags])).toBe(`error: ${message}`)
 })
 
@@ -101,7 +96,7 @@ it('a flag without a value, or with one where it takes none, is a usage error', 
 
 const input = (value: object) => ['--input', JSON.stringify(value)]
 
-it('--input goes unchanged into the body, and flags win over it', async () => {
+it('--input is sent unchanged, and flags go before it', async () => {
   expect(await inputOf([...IMAGE, ...input(GIVEN)])).toEqual({ prompt: 'a fox', ...GIVEN })
   expect(
     await inputOf([...IMAGE, ...input(GIVEN), '--no-transparent', '--seed', '1', '--guidance', '2']),
@@ -124,27 +119,27 @@ const SEED = '18446744073709551613'
 it.each<[string, readonly string[]]>([
   ['a flag', ['--seed', SEED]],
   ['--input', ['--input', `{"seed": ${SEED}}`]],
-])('an integer of 64 bits keeps its digits from %s to the service and back', async (_, words) => {
-  const service = await createCliService({ models: [{ document: WIDE }] })
-  const added = await runCli('models add -', { home: service.home, stdin: writeJson(WIDE) })
-  expect(added.code).toBe(0)
-  const run = (...more: readonly string[]) =>
-    service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
-  const { code, stdout } = await run(...words, '--json')
-  expect(code).toBe(0)
-  // The request, and the run of the service's status.
-  expect(
-    Buffer.from(service.requests.find(({ method }) => method === 'POST')?.body ?? '').toString(),
-  ).toContain(`"seed":${SEED}`)
-  expect(stdout).toContain(`"seed":${SEED}`)
-  expect((await service.run('show --last')).stdout).toContain(`seed\t${SEED}\n`)
-  const beyond = await run('--seed', '18446744073709551616')
-  expect(beyond).toMatchObject({ code: 2, stdout: '' })
-  expect((await run('--seed=-1')).stderr).toContain(
-    '--seed must be a whole number from 0 to 18446744073709551615, not -1.',
-  )
-  const models = await service.run('models acme/image')
-  expect(models.stdout).toContain('18446744073709551615')
-  const page = await service.run('models acme/image --json')
-  expect(page.stdout).toContain('"maximum":18446744073709551615')
-})
+])(
+  'an integer of 64 bits keeps its digits from %s to the service, the journal and the documents',
+  async (_, words) => {
+    const service = await createCliService({ models: [{ document: WIDE }] })
+    const added = await runCli('models add -', { home: service.home, stdin: writeJson(WIDE) })
+    expect(added.code).toBe(0)
+    const run = (...more: readonly string[]) =>
+      service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
+    const { code, stdout } = await run(...words, '--json')
+    expect(code).toBe(0)
+    // The request, and the run of the service's status.
+    const [create] = service.requests.filter(({ method }) => method === 'POST')
+    expect(Buffer.from(create?.body ?? []).toString()).toContain(`"seed":${SEED}`)
+    expect(stdout).toContain(`"seed":${SEED}`)
+    expect((await service.run('show --last')).stdout).toContain(`seed\t${SEED}\n`)
+    const beyond = await run('--seed', '18446744073709551616')
+    expect(beyond).toMatchObject({ code: 2, stdout: '' })
+    expect((await run('--seed=-1')).stderr).toContain(
+      '--seed must be a whole number from 0 to 18446744073709551615, not -1.',
+    )
+    expect((await service.run('models acme/image')).stdout).toContain('18446744073709551615')
+    expect((await service.run('models acme/image --json')).stdout).toContain('"maximum":18446744073709551615')
+  },
+)

@@ -1,6 +1,4 @@
 /** The journal knows where a run lives: commands that get its id use that. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   createCliService,
@@ -8,7 +6,9 @@ import {
   createInstantEngine,
   type Home,
   LOOPBACK_URL,
+  SET,
   temporaryFolder,
+  usageErrorOf,
 } from '../support/index.js'
 import { openMcp } from '../support/mcp.js'
 
@@ -22,57 +22,60 @@ const JOURNAL = [{ id: 'here' }, THERE, LOCAL, STAGED, { id: 'gone', profile: 'r
 const addProfile = ({ run }: Pick<Home, 'run'>, baseUrl: string) =>
   run(`config set baseUrl ${baseUrl} --profile staging`)
 
-describe.each(['status', 'wait', 'download'])('%s', (command) => {
+describe.each(['status', 'wait', 'download'])('%s of a run', (command) => {
   it.each([
-    ['there', `there was created at ${ELSEWHERE}, not at ${LOOPBACK_URL}`, `Use --base-url ${ELSEWHERE}.`],
     [
+      'another address',
+      'there',
+      `there was created at ${ELSEWHERE}, not at ${LOOPBACK_URL}.`,
+      `Use --base-url ${ELSEWHERE}.`,
+    ],
+    [
+      'another address with --local',
       'there --local',
       `there was created at ${ELSEWHERE}, not at the local service`,
       `Use --base-url ${ELSEWHERE} instead of --local.`,
     ],
-    ['staged', 'staged was created with the profile staging', 'Use --profile staging.'],
-  ])('of %s is exit 2, and names the way', async (words, message, hint) => {
+    ['another profile', 'staged', 'staged was created with the profile staging', 'Use --profile staging.'],
+  ])('of %s is a usage error that names the flag', async (_, words, message, hint) => {
     const home = createHome({ journal: JOURNAL })
     await addProfile(home, LOOPBACK_URL)
-    const { code, stdout, stderr } = await home.run(`${command} ${words}`)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(`error: ${message}`)
-    expect(stderr).toContain(hint)
+    const error = usageErrorOf(await home.run(`${command} ${words}`))
+    expect(error).toContain(`error: ${message}`)
+    expect(error).toContain(hint)
   })
 
-  it('names the profile whose address it is, and the address where a variable sets another', async () => {
+  it('of a profile with another address names both flags where a variable sets the address', async () => {
     const home = createHome({ journal: [{ ...THERE, profile: 'staging' }], answers: [{ status: 404 }] })
     await addProfile(home, ELSEWHERE)
-    const { code, stderr } = await home.run(`${command} there`)
-    expect(code).toBe(2)
-    expect(stderr).toContain(`Use --profile staging --base-url ${ELSEWHERE}.`)
+    expect(usageErrorOf(await home.run(`${command} there`))).toContain(
+      `Use --profile staging --base-url ${ELSEWHERE}.`,
+    )
     const named = await home.run(`${command} --profile staging --base-url ${ELSEWHERE} there`)
     expect(named.stderr).not.toContain('was created')
   })
 })
 
 it.each(['status there', 'wait there', 'download --last', 'wait --all'])(
-  'without a configured service, %s of a run elsewhere is exit 2, names its address, and sends no key',
+  'without a configured service, %s of a run elsewhere names its address, and sends nothing',
   async (line) => {
     const home = createHome({ journal: [THERE], env: { RUSHES_API_KEY: 'rk_other' } })
-    const { code, stderr } = await home.run(line)
-    expect(code).toBe(2)
-    expect(stderr).toContain(`there was created at ${ELSEWHERE}`)
-    expect(stderr).toContain(`Use --base-url ${ELSEWHERE}.`)
+    const error = usageErrorOf(await home.run(line))
+    expect(error).toContain(`there was created at ${ELSEWHERE}`)
+    expect(error).toContain(`Use --base-url ${ELSEWHERE}.`)
   },
 )
 
 it.each(['status', 'wait', 'download', 'cancel', 'show', 'open', 'forget'])(
-  'without a configured service, %s of an id that exists at two addresses is exit 2, and names both',
+  'without a configured service, %s of an id that exists at two addresses is a usage error that names both',
   async (command) => {
     const home = createHome({ journal: [{ id: '1' }, { id: '1', address: ELSEWHERE }], env: {} })
-    const { code, stdout, stderr } = await home.run(`${command} 1`)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(
+    const error = usageErrorOf(await home.run(`${command} 1`))
+    expect(error).toMatch(
       /^error: There is a run 1 at http:\S+, and another one at http:\S+\. Nothing was sent\.\n/,
     )
-    expect(stderr).toContain(`--base-url ${LOOPBACK_URL}`)
-    expect(stderr).toContain(`--base-url ${ELSEWHERE}`)
+    expect(error).toContain(`--base-url ${LOOPBACK_URL}`)
+    expect(error).toContain(`--base-url ${ELSEWHERE}`)
     expect(home.rows()).toHaveLength(2)
   },
 )
@@ -83,13 +86,10 @@ it('without a configured service, --last is the last run of this machine', async
   expect(await run('open staged')).toMatchObject({ code: 11 })
 })
 
-it('without a configured service, --last on a machine without runs is exit 2', async () => {
+it('--last on a machine without runs is a usage error', async () => {
   const { run } = createHome({ env: {} })
-  for (const command of ['show', 'open', 'status', 'wait']) {
-    const { code, stderr } = await run(`${command} --last`)
-    expect(code).toBe(2)
-    expect(stderr).toContain('error: The journal has no runs.')
-  }
+  for (const command of ['show', 'open', 'status', 'wait'])
+    expect(usageErrorOf(await run(`${command} --last`))).toContain('error: The journal has no runs.')
 })
 
 it('without a configured service, the local runs of a session need no --local after their create', async () => {
@@ -107,7 +107,7 @@ it('without a configured service, the local runs of a session need no --local af
 
 const GOING = [{ status: 200, body: { status: 'going' } }]
 
-it('a run of the current address, of a profile that was removed, or that is not known, is asked for', async () => {
+it('the current service gets the requests for its runs, for those of a removed profile, and for unknown ids', async () => {
   const { run, requests } = createHome({ journal: JOURNAL, answers: GOING })
   expect(await run('status here gone unknown')).toMatchObject({
     code: 0,
@@ -117,27 +117,27 @@ it('a run of the current address, of a profile that was removed, or that is not 
 })
 
 it.each(['status', 'wait', 'download', 'cancel'])(
-  '%s takes local runs and others in two commands',
+  '%s of a local run and another one is a usage error',
   async (command) => {
-    const { code, stderr } = await createHome({ journal: JOURNAL }).run(`${command} here local`)
-    expect(code).toBe(2)
-    expect(stderr).toContain('error: local was created by the local service, and here was not.')
+    const { run } = createHome({ journal: JOURNAL })
+    expect(usageErrorOf(await run(`${command} here local`))).toContain(
+      'error: local was created by the local service, and here was not.',
+    )
   },
 )
 
-it('an address on the command line is asked, whatever the journal says', async () => {
+it('--base-url gets the requests for all runs of a line, whatever the journal says', async () => {
   const { run, requests } = createHome({ journal: JOURNAL, answers: GOING })
   expect((await run(`status there local --base-url ${LOOPBACK_URL}`)).code).toBe(0)
   expect(requests).toHaveLength(2)
 })
 
-it('without a usable journal an id is looked up at the current address', async () => {
-  const { home, run } = createHome({ answers: GOING })
-  writeFileSync(join(home, 'state'), 'a file, where the folder should be')
+it('without a usable journal, the current service gets the request for an id', async () => {
+  const { run } = createHome({ answers: GOING, env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' } })
   expect(await run('status unknown')).toMatchObject({ code: 0, stdout: 'unknown\tgoing\t\n' })
 })
 
-it('a tool of rushes mcp names the flag for a run of another profile, and prints only messages of the protocol', async () => {
+it('a tool of rushes mcp names the flag for a run elsewhere, and prints only messages of the protocol', async () => {
   const service = await createCliService({ journal: [STAGED, THERE, LOCAL] })
   await addProfile(service, LOOPBACK_URL)
   const mcp = await openMcp(service)

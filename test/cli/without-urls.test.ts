@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { createFamily } from '../support/family.js'
-import { type CliService, createCliService, rowsOf, scripted } from '../support/index.js'
+import { type CliService, createCliService, rowsOf, scripted, usageErrorOf } from '../support/index.js'
 
 const WITHHELD = { status: 'Succeeded', output: { urls: [] }, error: { message: 'blocked by moderation' } }
 
@@ -18,7 +18,7 @@ function withholding({ counting }: Pick<CliService, 'counting'>, times = Number.
   return { fetch, ids }
 }
 
-it('a run that succeeded without URLs ends with exit 8 after a few more requests; nothing waits for it again', async () => {
+it('a run that succeeded without URLs ends with exit 8 after three more requests, and nothing waits for it again', async () => {
   const service = await createCliService()
   const { fetch, ids } = withholding(service)
   const { code, stderr } = await service.run('run image "a fox"', { fetch })
@@ -38,7 +38,7 @@ it('a run that succeeded without URLs ends with exit 8 after a few more requests
   expect(ids).toHaveLength(5)
 })
 
-it('a run that succeeded without URLs enters the journal at once, also when a signal or a limit ends the wait for its URLs', async () => {
+it('a run that succeeded without URLs has ended in the journal, also when a time limit ends the wait for its URLs', async () => {
   const service = await createCliService()
   const { fetch } = withholding(service)
   const { code, stderr } = await service.run('run image "a fox" --timeout 2s', { fetch })
@@ -47,23 +47,18 @@ it('a run that succeeded without URLs enters the journal at once, also when a si
   expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', error: { code: 'bad_response' } }])
 })
 
-it('a run that succeeded without URLs succeeds where its URLs are late, and leaves no error in the journal', async () => {
+it('a run whose URLs are late succeeds, and has no error in the journal', async () => {
   const service = await createCliService()
   const { fetch } = withholding(service, 2)
   const { code, stdout } = await service.run('run image "a fox"', { fetch })
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^http\S+\n$/)])
-  const [row] = rowsOf(service.home)
-  expect(row).toMatchObject({
-    phase: 'succeeded',
-    urls: [stdout.trim()],
-    error: undefined,
-    answer: undefined,
-  })
+  const row = { phase: 'succeeded', urls: [stdout.trim()], error: undefined, answer: undefined }
+  expect(service.rows()).toMatchObject([row])
 })
 
-it('a run that succeeded without URLs ends status and download with exit 8 too, with its object under --json', async () => {
+it('status and download of a run that succeeded without URLs end with exit 8, and status --json prints its object', async () => {
   const service = await createCliService({ rendering: false })
-  const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
+  const [id] = await service.create()
   const { fetch } = withholding(service)
   const { code, stdout } = await service.run(`status ${id} --json`, { fetch })
   expect(code).toBe(8)
@@ -73,19 +68,19 @@ it('a run that succeeded without URLs ends status and download with exit 8 too, 
     error: { code: 'bad_response' },
     service: WITHHELD,
   })
-  expect(rowsOf(service.home)[0]?.phase).toBe('succeeded')
+  expect(service.rows()).toMatchObject([{ phase: 'succeeded' }])
   expect((await service.run(`download ${id}`, { fetch })).code).toBe(8)
 })
 
-it('a run that succeeded without URLs is not a reference', async () => {
+it('a run that succeeded without URLs cannot be a reference', async () => {
   const service = await createCliService()
   const { fetch, ids } = withholding(service)
   await service.run('run image "a fox"', { fetch })
   const used = await service.run(`run image "a hen" -i run:${ids[0]}`, { fetch })
-  expect([used.code, used.stderr]).toEqual([2, expect.stringContaining('without a file')])
+  expect(usageErrorOf(used)).toContain('without a file')
 })
 
-it('a run that succeeded without URLs names the command that pays for another one in a batch, which asks once more and creates nothing', async () => {
+it('a run of a batch that succeeded without URLs is requested once by the next batch, and created again only with --only and --force', async () => {
   const batch = await createFamily([{ name: 'fox', prompt: 'a fox' }])
   const { fetch, ids } = withholding(batch.service)
   const first = await batch.run([], { fetch })

@@ -11,8 +11,11 @@ import {
   createCliService,
   createHome,
   LOOPBACK_URL,
+  lines,
   runCli,
   temporaryFolder,
+  usageErrorOf,
+  wordsOf,
 } from '../support/index.js'
 import { everyCommand, PARSE_ONLY, read } from '../support/project.js'
 
@@ -49,9 +52,6 @@ const commandLines = (line: string): readonly string[] =>
     .map((part) => part.replace(/ [<>] .*$/, ''))
     .filter((part) => part.startsWith('rushes '))
 
-const wordsOf = (line: string): readonly string[] =>
-  [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
-
 async function parseErrors(lines: readonly string[]): Promise<readonly string[]> {
   const wrong: string[] = []
   for (const line of lines) {
@@ -80,53 +80,48 @@ it('each command has one example, which can be parsed and fits a terminal', asyn
   }
 })
 
-it('the sections of help have the global options in full for the program, and in one line for a command', async () => {
+it('help has the global options in full for the program, and in one line for a command', async () => {
   expect(await help('--help')).toContain('\nGlobal options:\n  -V, --version     Print the version\n')
   expect(await help('status --help')).toContain(
     '\nGlobal options: --json, -q, --debug, --no-color, --profile, --base-url, --local\n',
   )
 })
 
-it.each([['run image'], ['admin account create'], ['list']])(
-  'help of commands %s is what --help prints',
-  async (line) => {
-    const words = line.split(' ')
-    const text = await help(['help', ...words])
-    expect(text).toBe(await help([...words, '--help']))
-    expect(text).toMatch(new RegExp(`^Usage: rushes ${line}[ \\n]`))
-  },
-)
-
 it.each([
-  ['-h list', ['list']],
-  ['--help run image', ['run', 'image']],
-  ['run --help image', ['run', 'image']],
-  ['run image --help -d', ['run', 'image']],
-])('help of commands %j is the help of the last command', async (line, words) => {
-  expect(await help(line)).toBe(await help([...words, '--help']))
+  ['help run image', 'run image'],
+  ['help admin account create', 'admin account create'],
+  ['-h list', 'list'],
+  ['--help run image', 'run image'],
+  ['run --help image', 'run image'],
+  ['run image --help -d', 'run image'],
+])('rushes %s prints the help of %s', async (line, command) => {
+  const text = await help(line)
+  expect(text).toBe(await help(`${command} --help`))
+  expect(text).toMatch(new RegExp(`^Usage: rushes ${command}[ \\n]`))
 })
 
-it('help of commands by itself is the help of the program', async () => {
-  for (const words of [['help'], ['-h'], []]) expect(await help(words)).toBe(await help('--help'))
+it.each(['help', '-h', ''])('rushes %s prints the help of the program', async (line) => {
+  expect(await help(line)).toBe(await help('--help'))
+})
+
+it('rushes -V prints the version', async () => {
   expect(await help('-V')).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
 
 it.each([
-  ['--help run image --prompt'],
-  ['run --help image -- run'],
-  ['help run image --model acme/still-1 -- "a fox"'],
-])('help of commands %j creates no run: the flag is no prompt', async (words) => {
+  '--help run image --prompt',
+  'run --help image -- run',
+  'help run image --model acme/still-1 -- "a fox"',
+])('rushes %s creates no run', async (line) => {
   const service = await createCliService()
-  await service.run(words)
+  await service.run(line)
   expect(service.requests).toEqual([])
 })
 
-it.each([['whoami --help'], ['help whoami'], ['help run whoami']])(
-  'help of commands %j is an error that names the unknown command',
-  async (words) => {
-    const { code, stdout, stderr } = await runCli(words)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/Unknown command \S*"(rushes run )?whoami/)
+it.each(['whoami --help', 'help whoami', 'help run whoami'])(
+  'rushes %s is a usage error that names the unknown command',
+  async (line) => {
+    expect(usageErrorOf(await runCli(line))).toMatch(/Unknown command \S*"(rushes run )?whoami/)
   },
 )
 
@@ -142,16 +137,15 @@ it.each([
   ['run vidoe', 'rushes run vidoe', 'rushes run video'],
   ['config gte baseUrl', 'rushes config gte', 'rushes config get'],
   ['xylophone', 'xylophone', undefined],
-])('an unknown command %j is answered in two lines', async (words, typed, meant) => {
-  const { code, stdout, stderr } = await runCli(words)
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  const [first, second, ...more] = stderr.split('\n')
-  expect(first).toBe(
-    `error: Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
-  )
-  expect(second).toMatch(/^ {2}See `rushes( run| config)? --help`\.$/)
-  expect(more).toEqual([''])
-})
+])(
+  'an unknown command %j is a usage error of two lines, with the command that was meant',
+  async (words, typed, meant) => {
+    expect(lines(usageErrorOf(await runCli(words)))).toEqual([
+      `error: Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+      expect.stringMatching(/^ {2}See `rushes( run| config)? --help`\.$/),
+    ])
+  },
+)
 
 it.each<readonly [CommandLine, RegExp]>([
   ['-v', /Unknown flag -v\. Did you mean -V\?/],
@@ -164,12 +158,9 @@ it.each<readonly [CommandLine, RegExp]>([
   ],
   ['serve --log-level wran', /Unknown log level "wran"\. Did you mean "warn"\?/],
   ['models imag', /Did you mean "image"\?/],
-])('a word that is nearly right %j: %s', async (words, said) => {
-  const { code, stdout, stderr } = await runCli(words, {
-    env: { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' },
-  })
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(said)
+])('the usage error of rushes %s names the word that was meant', async (line, message) => {
+  const env = { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' }
+  expect(usageErrorOf(await runCli(line, { env }))).toMatch(message)
 })
 
 it.each<readonly [CommandLine, string]>([
@@ -205,50 +196,41 @@ it.each<readonly [CommandLine, string]>([
   ['run', '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
   ['status', 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],
   ['completion powershell', 'Unknown shell "powershell". Use bash, zsh or fish.'],
-])('a line that does not parse %j', async (words, said) => {
-  expect(await runCli(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${said}\n` })
+])('the usage error of rushes %s says what to do', async (line, message) => {
+  expect(usageErrorOf(await runCli(line))).toBe(`error: ${message}\n`)
 })
 
-it('a profile that is not in the config file ends commands that need no setting too', async () => {
-  const { code, stdout, stderr } = await runCli('list --profile nope')
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain('Profiles: default.')
+it('an unknown profile is a usage error, also of a command that needs no setting', async () => {
+  expect(usageErrorOf(await runCli('list --profile nope'))).toContain('Profiles: default.')
 })
 
-it('a profile that is not in the config file begins with config set or login', async () => {
+it('login and config set create a profile, and config get and unset do not', async () => {
   const service = await createCliService()
-  const run = (...words: string[]) =>
-    service.run(words, { env: { RUSHES_API_KEY: '' }, stdin: service.apiKey })
-  expect(await run('login', '--profile', 'one', '--base-url', LOOPBACK_URL)).toMatchObject({ code: 0 })
-  expect(await run('config', 'set', 'timeout', '5m', '--profile', 'two')).toMatchObject({ code: 0 })
-  expect(await run('config', 'get', 'baseUrl', '--profile', 'one')).toMatchObject({ code: 0 })
-  expect(await run('config', 'unset', 'timeout', '--profile', 'three')).toMatchObject({ code: 2 })
+  const run = async (line: string) =>
+    (await service.run(line, { env: { RUSHES_API_KEY: '' }, stdin: service.apiKey })).code
+  expect(await run(`login --profile one --base-url ${LOOPBACK_URL}`)).toBe(0)
+  expect(await run('config set timeout 5m --profile two')).toBe(0)
+  expect(await run('config get baseUrl --profile one')).toBe(0)
+  expect(await run('config unset timeout --profile three')).toBe(2)
 })
 
-it.each<readonly [readonly string[]]>([[['status', 'run_1']], [['config', 'get', 'baseUrl']]])(
-  'a profile that is not in the config file %j names the nearest',
-  async (words) => {
-    const { run } = createHome({ env: {} })
-    await run('config set timeout 5m --profile staging')
-    const { code, stderr } = await run([...words, '--profile', 'stagng'])
-    expect(code).toBe(2)
-    expect(stderr).toBe(
+it.each(['status run_1', 'config get baseUrl'])(
+  'rushes %s with an unknown profile names the nearest one',
+  async (line) => {
+    const { run } = createHome({ config: '{"profiles":{"staging":{"timeout":"5m"}}}', env: {} })
+    const message =
       'error: The config file has no profile "stagng". Did you mean "staging"?\n' +
-        '  Profiles: default, staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n',
-    )
-    expect((await run([...words, '--profile', 'staging'])).stderr).not.toContain('no profile')
-    const byVariable = await run(words, { env: { RUSHES_PROFILE: 'stagng' } })
-    expect(byVariable).toMatchObject({ code: 2, stderr })
+      '  Profiles: default, staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n'
+    expect(usageErrorOf(await run(`${line} --profile stagng`))).toBe(message)
+    expect(usageErrorOf(await run(line, { env: { RUSHES_PROFILE: 'stagng' } }))).toBe(message)
+    expect((await run(`${line} --profile staging`)).stderr).not.toContain('no profile')
   },
 )
 
-it('--only that means no run names the nearest', async () => {
-  const folder = temporaryFolder()
-  writeFileSync(
-    join(folder, 'shots.json'),
-    JSON.stringify([{ name: 'fox', kind: 'image', model: 'a/b', prompt: 'x' }]),
+it('--only that selects no run names the nearest one', async () => {
+  const manifest = join(temporaryFolder(), 'shots.yaml')
+  writeFileSync(manifest, '- { name: fox, kind: image, model: a/b, prompt: x }')
+  expect(usageErrorOf(await runCli(`batch ${manifest} --check --only fix`))).toContain(
+    '--only fix does not match the name or output of any run. Did you mean "fox"?',
   )
-  const { code, stderr } = await runCli(['batch', join(folder, 'shots.json'), '--check', '--only', 'fix'])
-  expect(code).toBe(2)
-  expect(stderr).toContain('--only fix does not match the name or output of any run. Did you mean "fox"?')
 })

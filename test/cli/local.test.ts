@@ -4,37 +4,25 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import {
-  type CommandLine,
-  createInstantEngine,
-  ONE_PIXEL_PNG,
-  openStoreOf,
-  runCli,
-  temporaryFolder,
-} from '../support/index.js'
+import { createLocalHome, lines, ONE_PIXEL_PNG, openStoreOf } from '../support/index.js'
 import { claimRun } from '../support/runs.js'
 import { runSql } from '../support/test-database.js'
 
-it('leaves runs of --no-wait in the queue, also while it renders another one, until a command waits for them', async () => {
-  const home = temporaryFolder()
-  const engine = createInstantEngine()
-  const run = (line: CommandLine) => runCli(line, { home, engine })
+it('--local --no-wait leaves runs in the queue, also while another one is rendered, until a command waits for them', async () => {
+  const { run, file, preview } = createLocalHome()
   const { stdout, stderr } = await run('--local run image "a fox" --no-wait -n 3')
-  const ids = stdout.trim().split('\n')
   expect(stderr).toBe('3 runs are queued. Render them with `rushes wait --local --all`.\n')
-  expect(await run(['run', 'image', '--local', 'a hen', '-o', join(home, 'hen.png')])).toMatchObject({
-    code: 0,
-  })
-  expect(engine.jobs.map(({ input }) => input.prompt)).toEqual(['a hen'])
-  expect((await run(['status', ...ids])).stdout).toBe(ids.map((id) => `${id}\tqueued\t\n`).join(''))
+  expect((await run(`run image --local "a hen" -o ${file('hen.png')}`)).code).toBe(0)
+  expect(preview.jobs.map(({ input }) => input.prompt)).toEqual(['a hen'])
 
   // The id is enough: the journal knows where it is.
-  const [, wanted = ''] = ids
-  const path = join(home, 'fox.png')
+  const ids = lines(stdout)
+  const wanted = ids[1]
+  const path = file('fox.png')
   expect(await run(`wait ${wanted} -o ${path}`)).toMatchObject({ code: 0, stdout: `${path}\n` })
-  expect(engine.jobs).toHaveLength(2)
+  expect(preview.jobs).toHaveLength(2)
   const states = ids.map((id) => (id === wanted ? `${id}\tsucceeded\t${path}\n` : `${id}\tqueued\t\n`))
-  expect((await run(['status', ...ids])).stdout).toBe(states.join(''))
+  expect((await run(`status ${ids.join(' ')}`)).stdout).toBe(states.join(''))
 
   // Without the download, the file of the service itself.
   rmSync(path)
@@ -45,9 +33,8 @@ it('leaves runs of --no-wait in the queue, also while it renders another one, un
   expect(existsSync(files[0].path)).toBe(true)
 })
 
-it('a command renders the run of one that was killed when its lease has run out', async () => {
-  const home = temporaryFolder()
-  const run = (line: string) => runCli(line, { home, engine: createInstantEngine() })
+it('wait --local renders the run of a command that was killed when the lease of the run has expired', async () => {
+  const { run, home, file } = createLocalHome()
   const id = (await run('run image --local "a fox" --no-wait')).stdout.trim()
   const data = { dataFolder: join(home, 'state', 'local'), databaseUrl: undefined }
   const store = await openStoreOf(data)
@@ -56,11 +43,10 @@ it('a command renders the run of one that was killed when its lease has run out'
   expect((await run(`status ${id}`)).stdout).toBe(`${id}\tprocessing\t\n`)
   expect(await run(`wait ${id} --timeout 10s`)).toMatchObject({ code: 11 })
   await runSql(data, 'UPDATE runs SET lease_until = 0')
-  const path = join(home, 'fox.png')
-  expect(await run(`wait ${id} -o ${path}`)).toMatchObject({ code: 0, stdout: `${path}\n` })
+  expect((await run(`wait ${id} -o ${file('fox.png')}`)).code).toBe(0)
 })
 
-it('works where sockets are forbidden: nothing is listened on, and nothing is connected to', async () => {
+it('--local opens no socket in run, download, status and batch', async () => {
   const forbidden = () => {
     throw Object.assign(new Error('operation not permitted'), { code: 'EPERM' })
   }
@@ -69,22 +55,20 @@ it('works where sockets are forbidden: nothing is listened on, and nothing is co
     vi.spyOn(Socket.prototype, 'connect').mockImplementation(forbidden),
   ]
   try {
-    const home = temporaryFolder()
-    const engine = createInstantEngine()
-    const run = (line: CommandLine) => runCli(line, { home, engine })
-    const [fox, hen] = [join(home, 'fox.png'), join(home, 'hen.png')]
-    const made = await run(['run', 'image', '--local', 'a fox', '-o', fox, '--json'])
+    const { run, file } = createLocalHome()
+    const made = await run(`run image --local "a fox" -o ${file('fox.png')} --json`)
     expect(made).toMatchObject({ code: 0, stderr: '' })
-    expect(readFileSync(fox)).toEqual(ONE_PIXEL_PNG)
+    expect(readFileSync(file('fox.png'))).toEqual(ONE_PIXEL_PNG)
     const { id } = JSON.parse(made.stdout)
-    expect(await run(['run', 'image', '--local', 'at night', '-i', `run:${id}`, '-o', hen])).toMatchObject({
-      code: 0,
-    })
-    expect(await run(['download', id, '-o', join(home, 'again.png')])).toMatchObject({ code: 0 })
-    expect((await run('status --last')).stdout).toContain('succeeded')
-    writeFileSync(join(home, 'shots.yaml'), 'runs: [{ name: owl, kind: image, prompt: an owl }]')
-    expect(await run(['batch', '--local', join(home, 'shots.yaml')])).toMatchObject({ code: 0 })
-    expect(readFileSync(join(home, 'owl.png'))).toEqual(ONE_PIXEL_PNG)
+    writeFileSync(file('shots.yaml'), 'runs: [{ name: owl, kind: image, prompt: an owl }]')
+    for (const line of [
+      `run image --local "at night" -i run:${id} -o ${file('hen.png')}`,
+      `download ${id} -o ${file('again.png')}`,
+      'status --last',
+      `batch --local ${file('shots.yaml')}`,
+    ])
+      expect(await run(line)).toMatchObject({ code: 0 })
+    expect(readFileSync(file('owl.png'))).toEqual(ONE_PIXEL_PNG)
     for (const socket of sockets) expect(socket).not.toHaveBeenCalled()
   } finally {
     for (const socket of sockets) socket.mockRestore()

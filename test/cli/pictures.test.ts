@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { beforeAll, expect, it } from 'vitest'
-import type { Fetch } from '../../src/host/http.js'
 import { drawPicture } from '../../src/preview/terminal-picture.js'
 import { claimingPng, plainPicture } from '../preview/support/pictures.js'
 import {
@@ -12,9 +11,8 @@ import {
   createCommandedEngine,
   createInstantEngine,
   type RunOptions,
-  responseOf,
-  rowsOf,
   temporaryFolder,
+  usageErrorOf,
 } from '../support/index.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
@@ -42,14 +40,14 @@ const serviceWith = (bytes: Uint8Array = fox, files = ['image.png'], contentType
 const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('rushes-picture-'))
 const HALF_BLOCKS = /\u001b\[38;2;255;128;0;48;2;255;128;0m▀+\u001b\[0m\n/
 
-it('run --show draws the result without keeping it, and asks the terminal nothing', async () => {
+it('run --show draws the result without a file, and sends no request to the terminal', async () => {
   const service = await serviceWith()
   const { code, stdout, stderr } = await service.run('run image fox --show', on(KITTY))
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^http:\S+\n$/) })
   expect(stderr).not.toMatch(/\u001b\[(?:>q|c|\d+t)|\u001b_G[^;]*a=q/)
   const [, base64 = ''] = /\u001b_Ga=T,f=100,q=2,m=0;([^\u001b]+)\u001b\\\n/.exec(stderr) ?? []
   expect(await sharp(Buffer.from(base64, 'base64')).metadata()).toMatchObject({ width: 384, height: 192 })
-  expect(rowsOf(service.home)[0]).toMatchObject({ phase: 'succeeded' })
+  expect(service.rows()).toMatchObject([{ phase: 'succeeded' }])
   const output = service.requests.find(({ url }) => url.href === stdout.trim())
   expect(output?.headers).not.toHaveProperty('authorization')
   expect(folders()).toEqual([])
@@ -58,79 +56,62 @@ it('run --show draws the result without keeping it, and asks the terminal nothin
 it('run --show draws each file that it downloads, in half of the window', async () => {
   const service = await serviceWith()
   const folder = temporaryFolder()
-  const { stdout, stderr } = await service.run(
-    ['run', 'image', 'fox', '-n', '2', '-o', join(folder, '{index}.png'), '--show'],
-    on(PLAIN),
-  )
-  expect(stdout).toBe(`${join(folder, '1.png')}\n${join(folder, '2.png')}\n`)
-  const lines = stderr.split('\n').filter((line) => HALF_BLOCKS.test(`${line}\n`))
+  const line = `run image fox -n 2 -o ${folder}/{index}.png --show`
+  const { stdout, stderr } = await service.run(line, on(PLAIN))
+  expect(stdout).toBe(`${folder}/1.png\n${folder}/2.png\n`)
+  const drawn = stderr.split('\n').filter((each) => HALF_BLOCKS.test(`${each}\n`))
   // 400 x 200 pixels in 80 columns and 12 rows of 2 pixels.
-  expect(lines).toHaveLength(24)
-  expect(lines[0]?.match(/▀/g)).toHaveLength(48)
+  expect(drawn).toHaveLength(24)
+  expect(drawn[0]?.match(/▀/g)).toHaveLength(48)
 })
 
 it('run --show cannot be used with --no-wait', async () => {
   const service = await serviceWith()
-  const { code, stderr } = await service.run('run image fox --no-wait --show')
-  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--show') })
+  expect(usageErrorOf(await service.run('run image fox --no-wait --show'))).toContain('--show')
   expect(service.requests).toEqual([])
 })
 
-it.each<[string, readonly string[], RunOptions, string]>([
-  ['in a pipe', [], { ...on(KITTY), tty: { stderr: true } }, 'the output does not go to a terminal'],
-  ['with a log', [], { ...on(KITTY), tty: { stdout: true } }, 'the output does not go to a terminal'],
-  ['in CI', [], on(KITTY, { CI: 'true' }), 'CI is set'],
-  ['with NO_COLOR', [], on(KITTY, { NO_COLOR: '1' }), 'colour is off'],
-  ['with --no-color', ['--no-color'], on(KITTY), 'colour is off'],
-  ['with TERM=dumb', [], on(KITTY, { TERM: 'dumb', FORCE_COLOR: '1' }), 'colour is off'],
-  ['with --json', ['--json'], on(KITTY), ''],
-  ['with --quiet', ['--quiet'], on(KITTY), ''],
-])('no picture %s: one note for the flag, none for the setting', async (_, words, options, reason) => {
+it.each<[string, string, RunOptions, string]>([
+  ['in a pipe', '', { ...on(KITTY), tty: { stderr: true } }, 'the output does not go to a terminal'],
+  ['with a log', '', { ...on(KITTY), tty: { stdout: true } }, 'the output does not go to a terminal'],
+  ['in CI', '', on(KITTY, { CI: 'true' }), 'CI is set'],
+  ['with NO_COLOR', '', on(KITTY, { NO_COLOR: '1' }), 'colour is off'],
+  ['with --no-color', '--no-color', on(KITTY), 'colour is off'],
+  ['with TERM=dumb', '', on(KITTY, { TERM: 'dumb', FORCE_COLOR: '1' }), 'colour is off'],
+  ['with --json', '--json', on(KITTY), ''],
+  ['with --quiet', '--quiet', on(KITTY), ''],
+])('no picture is drawn %s; --show says why, and RUSHES_SHOW does not', async (_, flag, options, reason) => {
   const service = await serviceWith()
-  const notes = async (argv: readonly string[], env = {}) => {
-    const ran = await service.run(['run', 'image', 'fox', ...argv, ...words], {
-      ...options,
-      env: { ...options.env, ...env },
-    })
+  const notes = async (flags: string, env = {}) => {
+    const ran = await service.run(`run image fox ${flags}`, { ...options, env: { ...options.env, ...env } })
     expect(ran.code).toBe(0)
     expect(ran.stderr).not.toMatch(/\u001b[_P\]]|▀/)
     return ran.stderr.match(/Pictures are not drawn: .*/g) ?? []
   }
-  expect(await notes(['--show'])).toEqual(reason === '' ? [] : [`Pictures are not drawn: ${reason}.`])
-  expect(await notes([], { RUSHES_SHOW: 'auto' })).toEqual([])
+  expect(await notes(`--show ${flag}`)).toEqual(reason === '' ? [] : [`Pictures are not drawn: ${reason}.`])
+  expect(await notes(flag, { RUSHES_SHOW: 'auto' })).toEqual([])
 })
 
-it('no picture of a result that is corrupt or not there: a note, and the run is done', async () => {
-  const service = await serviceWith()
-  const shown = async (fetch: Fetch | undefined, bytes?: Uint8Array) => {
-    const at = bytes === undefined ? service : await serviceWith(bytes)
-    const { code, stderr } = await at.run('run image fox --show', {
-      ...on(PLAIN),
-      ...(fetch && { fetch }),
-    })
-    expect(code).toBe(0)
-    expect(stderr).not.toContain('▀')
-    return /The result is not drawn: .*/.exec(stderr)?.[0]
-  }
-  expect(await shown(undefined, await claimingPng(65_000, 65_000))).toMatch(
-    /not drawn: the picture has too many pixels\.$/,
-  )
-  expect(await shown(undefined, fox.subarray(0, 200))).toMatch(/not drawn: .+\.$/)
-  expect(
-    await shown(async (request) =>
-      request.url.pathname.includes('/runs') ? service.fetch(request) : responseOf({ status: 404 }),
-    ),
-  ).toMatch(/not drawn: Could not download .+404/)
+it.each<[string, () => Promise<Uint8Array>, readonly string[], RegExp]>([
+  ['has too many pixels', () => claimingPng(65_000, 65_000), [], /: the picture has too many pixels\.$/m],
+  ['is half a picture', async () => fox.subarray(0, 200), [], /: .+\.$/m],
+  ['cannot be downloaded', async () => fox, ['output:404'], /: Could not download .+404/],
+])('a result that %s is not drawn, with a note, and the run succeeds', async (_, bytes, faults, reason) => {
+  const service = await serviceWith(await bytes())
+  const { code, stderr } = await service.run('run image fox --show', { ...on(PLAIN), faults })
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('▀')
+  expect(/The result is not drawn.*/.exec(stderr)?.[0]).toMatch(reason)
 })
 
-it('no picture of a video without ffmpeg', async () => {
+it('a video is not drawn without ffmpeg, with a note', async () => {
   const service = await serviceWith(await tinyVideo(2), ['film.mp4'], 'video/mp4')
   const { code, stderr } = await service.run('run video fox --show', on(PLAIN))
   expect(code).toBe(0)
   expect(stderr).toContain('The result is not drawn: its first frame needs ffmpeg on PATH.')
 })
 
-it('RUSHES_SHOW and the setting auto draws finished runs, off does not, and another value is refused', async () => {
+it('RUSHES_SHOW and the setting `show` draw the results of run and wait with auto, and not with off', async () => {
   const service = await serviceWith()
   const shown = async (value: string) =>
     (await service.run('run image fox', on(PLAIN, { RUSHES_SHOW: value }))).stderr
@@ -140,11 +121,10 @@ it('RUSHES_SHOW and the setting auto draws finished runs, off does not, and anot
   expect(await shown('always')).toContain('RUSHES_SHOW: "always" is not a valid value.')
   await service.run('config set show auto')
   expect(await shown('')).toMatch(HALF_BLOCKS)
-  const id = rowsOf(service.home)[0]?.id ?? ''
-  expect((await service.run(`wait ${id}`, on(PLAIN))).stderr).toMatch(HALF_BLOCKS)
+  expect((await service.run('wait --last', on(PLAIN))).stderr).toMatch(HALF_BLOCKS)
 })
 
-it('show --show draws the file on disk, sends nothing, and says how to get one that is gone', async () => {
+it('show --show draws the file of a run, sends nothing, and names the command that downloads one that is gone', async () => {
   const service = await serviceWith()
   const path = join(temporaryFolder(), 'fox.png')
   await service.run(`run image fox -o ${path}`)
@@ -154,7 +134,7 @@ it('show --show draws the file on disk, sends nothing, and says how to get one t
   expect(there.stderr).not.toContain('Download')
   rmSync(path)
   const gone = await service.run('show --last --show', on(PLAIN))
-  const id = rowsOf(service.home)[0]?.id ?? ''
+  const [{ id } = {}] = service.rows()
   expect(gone.stderr).toBe(
     `Not every result of this run is on this machine. Download it with \`rushes download ${id} --show\`.\n`,
   )
@@ -166,7 +146,7 @@ it('show --show draws the file on disk, sends nothing, and says how to get one t
   })
 })
 
-it('keeps --show in the command that resumes', async () => {
+it('the command that resumes a run with --show has --show', async () => {
   const service = await createCliService({ engine: createCommandedEngine() })
   const { stderr } = await service.run('run image fox --show --timeout 1ms', on(PLAIN))
   expect(stderr).toMatch(/rushes wait --show run_\w+/)

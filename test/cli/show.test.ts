@@ -7,25 +7,21 @@ import {
   createCliService,
   createHome,
   LOOPBACK_URL,
+  lines,
   ONE_PIXEL_PNG,
-  rowsOf,
   SET,
-  scripted,
   temporaryFolder,
+  usageErrorOf,
 } from '../support/index.js'
 
-it('show prints everything that is known of a run, tab-separated in a pipe', async () => {
+it('show prints the details of a run, tab-separated in a pipe', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), 'fox.png')
   await service.run(['run', 'image', 'a\nfox', '--quality', 'high', '-o', path])
-  const id = rowsOf(service.home)[0]?.id ?? ''
-  const { code, stdout, stderr } = await service.run(`show ${id}`)
+  const id = service.rows()[0]?.id
+  const { code, stdout, stderr } = await service.run('show --last')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const rows = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split('\t'))
-  expect(rows).toEqual([
+  expect(lines(stdout).map((line) => line.split('\t'))).toEqual([
     ['run', id],
     ['status', 'succeeded'],
     ['where', LOOPBACK_URL],
@@ -48,9 +44,9 @@ it('show prints everything that is known of a run, tab-separated in a pipe', asy
   expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
 })
 
-it('show shows times that add up, also of a run that nobody waited for', async () => {
+it('show prints an elapsed time between create and end, also of a run that no command waited for', async () => {
   const service = await createCliService()
-  const id = (await service.run('run image "a fox" --no-wait')).stdout.trim()
+  const [id] = await service.create()
   await service.clock.advance(120_000)
   await service.run(`status ${id}`)
   const { stdout } = await service.run(`show ${id}`)
@@ -62,10 +58,9 @@ it('show shows times that add up, also of a run that nobody waited for', async (
   expect(stdout).toContain(`elapsed\t${seconds.toFixed(1)} s\n`)
 })
 
-it('show takes a key, and shows the response that did not show the outcome', async () => {
-  const { run, rows } = createHome()
-  const { fetch } = scripted({ status: 500, body: 'oh no' })
-  await run('run image "a fox"', { fetch })
+it('show takes a key, and prints the response of a create whose outcome is unknown', async () => {
+  const { run, rows } = createHome({ answers: [{ status: 500, body: 'oh no' }] })
+  await run('run image "a fox"')
   const key = rows()[0]?.key ?? ''
   for (const name of [key, key.slice(1)]) {
     const { code, stdout } = await run(['show', name], { env: {} })
@@ -75,7 +70,7 @@ it('show takes a key, and shows the response that did not show the outcome', asy
   }
 })
 
-it('show finds a run at any address, and says where it is; one that is not in the journal is exit 2', async () => {
+it('show finds a run at any address and says where it is, and is a usage error for one that is not in the journal', async () => {
   const { home, run } = createHome({ env: {} })
   const input = { style: { image_url: 'data:image/png;base64,AAAA', weight: 1 } }
   addRow(home, { id: 'r1', address: 'https://a.example', input })
@@ -85,7 +80,5 @@ it('show finds a run at any address, and says where it is; one that is not in th
   expect(stdout).toMatch(/style\t\{"image_url":"image\/png, 3 B, sha256 [0-9a-f]{64}","weight":1\}\n/)
   expect((await run('show r2', { env: SET })).stdout).toContain('where\tlocal\n')
   expect((await run('show r1 --local')).code).toBe(2)
-  const none = await run('show r9')
-  expect(none).toMatchObject({ code: 2, stdout: '' })
-  expect(none.stderr).toContain('error: r9 is not in the journal.')
+  expect(usageErrorOf(await run('show r9'))).toContain('error: r9 is not in the journal.')
 })

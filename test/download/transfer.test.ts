@@ -222,9 +222,8 @@ describe('redirects', () => {
     const folder = newFolder()
     const path = `${folder}/run-1.md`
     expect(await download({ fetch, folder })).toMatchObject({ file: { url: URL, path } })
-    expect(requests.map(({ url }) => url.href)).toEqual([
-      ...[URL, 'https://host.example/b?c', 'https://other.example/notes.md'],
-    ])
+    const asked = [URL, 'https://host.example/b?c', 'https://other.example/notes.md']
+    expect(requests.map(({ url }) => url.href)).toEqual(asked)
     expect(readFileSync(path, 'utf8')).toBe('plain')
   })
 

@@ -170,8 +170,7 @@ describe('the folders', () => {
     }
     const [config, state] = LINUX
     expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual({ config, state })
-    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual({
-      ...{ config: '/.config/rushes', state: '/.local/state/rushes' },
-    })
+    const root = { config: '/.config/rushes', state: '/.local/state/rushes' }
+    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(root)
   })
 })

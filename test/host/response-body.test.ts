@@ -77,7 +77,8 @@ describe('an encoded body', () => {
 
   it('without a byte, as with status 304, is empty', async () => {
     expect(await read('gzip', inChunks(Buffer.alloc(0), 1))).toEqual({
-      ...{ bytes: Buffer.alloc(0), error: undefined },
+      bytes: Buffer.alloc(0),
+      error: undefined,
     })
   })
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
+import { runState } from '../support/runs.js'
 
 const HOUR_MS = 3_600_000
 const usd = (units: number) => ({ millionths: units * 1_000_000, currency: 'USD' })
@@ -30,14 +31,10 @@ describe('a create', () => {
     intend(6)
     clock.nowMs += HOUR_MS
     intend(3)
-    expect(() => intend(4)).toThrow(
-      expect.objectContaining({
-        ...{ code: 'usage', exitCode: 2 },
-        message:
-          'The estimate is 4 USD, and that of the last 24 hours 9 USD, but maxCostPerDay allows 10 USD: its create was not sent.',
-        hint: expect.stringMatching(/^To change the limit: /),
-      }),
-    )
+    const message =
+      'The estimate is 4 USD, and that of the last 24 hours 9 USD, but maxCostPerDay allows 10 USD: its create was not sent.'
+    const hint = expect.stringMatching(/^To change the limit: /)
+    expect(() => intend(4)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2, message, hint }))
     intend(1)
     expect(() => intend(0.000001)).toThrow(/^The estimate is 0\.000001 USD/)
     clock.nowMs += 23 * HOUR_MS
@@ -59,8 +56,8 @@ describe('a create', () => {
     const unknown = intend(3)
     journal.markUnconfirmed(unknown, { code: 'submission_unknown', message: 'x' })
     journal.accepted(intend(3), { id: 'r1' })
-    const failed = { id: 'r1', status: 'failed', urls: [], failure: 'x', service: {} }
-    journal.status('https://a.example', { state: { ...failed, phase: 'failed' } as never })
+    const state = runState({ id: 'r1', status: 'failed', phase: 'failed', failure: 'x' })
+    journal.status('https://a.example', { state })
     expect(() => intend(1)).toThrow('last 24 hours 10 USD')
     journal.unsent(unsent)
     intend(4)

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import type { Engine, RenderJob } from '../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../src/service/engines/process.js'
@@ -14,10 +14,7 @@ const teal = (width: number, height: number) => plainPicture('#008080', width, h
 const noise = () =>
   sharp({
     create: {
-      width: 640,
-      height: 480,
-      channels: 3,
-      background: 'teal',
+      ...{ width: 640, height: 480, channels: 3, background: 'teal' },
       noise: { type: 'gaussian', sigma: 30 },
     },
   })
@@ -25,14 +22,6 @@ const noise = () =>
 const half = (bytes: Buffer): Buffer => bytes.subarray(0, bytes.length >> 1)
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="/etc/passwd"/></svg>'
-
-/** With why they are refused: by what their header says, or by sharp, in its own words. */
-const HOSTILE: readonly (readonly [string, () => Buffer | Promise<Buffer>, string | RegExp])[] = [
-  ['a PNG of 121 megapixels', () => claimingPng(11_000, 11_000), 'the picture has too many pixels'],
-  ['half a PNG', async () => half(await noise().png().toBuffer()), /./],
-  ['an SVG', () => Buffer.from(SVG), 'unknown or damaged picture format'],
-  ['nothing', () => Buffer.alloc(0), 'unknown or damaged picture format'],
-]
 
 async function jobOf(bytes: Uint8Array): Promise<RenderJob> {
   const folder = temporaryFolder()
@@ -48,11 +37,6 @@ async function made(engine: Engine, bytes: Uint8Array) {
   return sharp(join(job.folder, 'thumbnail.webp'))
 }
 
-let script: string
-beforeAll(async () => {
-  script = await built(new URL('../../src/preview/thumbnailer.ts', import.meta.url))
-})
-
 test.each([
   ['a 4K PNG', () => teal(3_840, 2_160).png(), 384, 216],
   ['a photograph that was turned', () => teal(600, 400).jpeg().withMetadata({ orientation: 6 }), 256, 384],
@@ -67,11 +51,18 @@ test.each([
     expect(Math.abs((channels[index]?.mean ?? 0) - wanted)).toBeLessThan(5)
 })
 
-test.each(HOSTILE)('refuses %s', async (_, bytes, reason) => {
+// By what their header says, or by sharp, in its own words.
+test.each<[string, () => Buffer | Promise<Buffer>, string | RegExp]>([
+  ['a PNG of 121 megapixels', () => claimingPng(11_000, 11_000), 'the picture has too many pixels'],
+  ['half a PNG', async () => half(await noise().png().toBuffer()), /./],
+  ['an SVG', () => Buffer.from(SVG), 'unknown or damaged picture format'],
+  ['nothing', () => Buffer.alloc(0), 'unknown or damaged picture format'],
+])('refuses %s', async (_, bytes, reason) => {
   await expect(createThumbnailEngine().render(await jobOf(await bytes()))).rejects.toThrow(reason)
 })
 
 test('a picture that its process refuses is an error of the picture, and not of the process', async () => {
+  const script = await built(new URL('../../src/preview/thumbnailer.ts', import.meta.url))
   const engine = createProcessEngine({ script })
   onTestFinished(() => engine.close())
   const refused = await engine

@@ -110,6 +110,7 @@ export async function runCli(line: CommandLine, options: RunOptions = {}): Promi
   const state = join(home, 'state')
   if (!existsSync(state)) {
     readyDatabase('journal', join(state, 'journal.db'))
+    readyDatabase('limits', join(state, 'limits.db'))
     if (argv.includes('--local')) readyDatabase('service', join(state, 'local', 'service.db'))
   }
   const stdout = buffer(options.tty?.stdout, options.columns)

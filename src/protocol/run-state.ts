@@ -87,12 +87,3 @@ export const withProgress = (status: string, progress: string): string =>
 /** The statuses of the local service, in the order of a run's life. */
 export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed', 'canceled'] as const
 export type LocalStatus = (typeof LOCAL_STATUSES)[number]
-
-/** Allowed status changes in the local service. A run returns to `queued` if its renderer ends before the run does. */
-export const LOCAL_MOVES: Readonly<Record<LocalStatus, readonly LocalStatus[]>> = {
-  queued: ['processing', 'canceled'],
-  processing: ['succeeded', 'failed', 'queued', 'canceled'],
-  succeeded: [],
-  failed: [],
-  canceled: [],
-}

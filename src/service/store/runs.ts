@@ -1,6 +1,6 @@
 /**
- * Runs, from the create to the end. The queue is in `queue.ts`. The status of a run changes only as `LOCAL_MOVES`
- * (protocol/run-state.ts) allows: each statement that changes it also checks the previous status.
+ * Runs, from the create to the end. The queue is in `queue.ts`. The status of a run changes only as `worker.ts` draws
+ * it: each statement that changes it also checks the previous status.
  */
 import { writeJson } from '../../protocol/json.js'
 import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
@@ -349,7 +349,8 @@ export async function failRuns(
   for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
     const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
     // Also a paid job that the provider has not ended.
-    const mayContinue = handle !== undefined && handle.place?.costs !== false && (end === undefined || end === 'done')
+    const mayContinue =
+      handle !== undefined && handle.place?.costs !== false && (end === undefined || end === 'done')
     const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed || mayContinue)
     const cause = isInFlight ? unknown(failure.message) : failure
     const isRefunded = cause.code !== OUTCOME_UNKNOWN

@@ -39,12 +39,12 @@ async function answered(line: CommandLine, answer: Scripted) {
 
 const RUN = 'run image "a fox" --no-wait'
 
-it('a compressed answer of an exhausted quota is not sent again: exit 5 after one request', async () => {
+it('a compressed response with the code USAGE_EXCEEDED ends a run with exit 5 after one request', async () => {
   const { code, requests } = await answered(RUN, problem('USAGE_EXCEEDED', 429))
   expect({ code, requests }).toEqual({ code: EXIT.account, requests: 1 })
 })
 
-it('a compressed answer gives the run when it breaks off after the id', async () => {
+it('a compressed 201 that breaks off after the id gives the run', async () => {
   // Long enough that the id is decoded before the end.
   const body = { id: 'run_1', note: Array.from({ length: 3_000 }, (_, at) => at * 7_919) }
   const whole = gzipped(body, 201)
@@ -63,7 +63,7 @@ it.each<[string, Scripted, string]>([
   ['no encoding is named', { status: 201, body: bytes }, 'the response contains no run id'],
   ['NUL in a text', { status: 201, body: 'abc\0def' }, 'the response contains no run id'],
 ])(
-  'a 201 that cannot be read is kept whole as base64, in the journal and in the message: %s',
+  'a 201 that cannot be read is in the journal and in the message as base64: %s',
   async (_, answer, reason) => {
     const { code, stderr, home } = await answered(RUN, answer)
     const kept = `base64:${Buffer.from(answer.body as Buffer).toString('base64')}`
@@ -74,7 +74,7 @@ it.each<[string, Scripted, string]>([
   },
 )
 
-it('a 201 that cannot be read shows no API key that it repeats', async () => {
+it('an API key in a 201 that cannot be read is redacted', async () => {
   const { stderr, home } = await answered(RUN, { status: 201, body: '\0 rk_0123456789 \0' })
   const kept = Buffer.from('\0 [API key] \0').toString('base64')
   expect(rowsOf(home)[0]?.answer?.text).toBe(`base64:${kept}`)

@@ -6,7 +6,7 @@ import type { ManifestEntry } from '../../src/batch/manifest/entry.js'
 import { selectorFor } from '../../src/cli/batch/options.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily } from '../support/family.js'
-import { createCliService, ONE_PIXEL_PNG, temporaryFolder } from '../support/index.js'
+import { createCliService, ONE_PIXEL_PNG, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 /** exFAT, as Windows, Linux and macOS report it. */
 const WITHOUT_LINKS = ['EISDIR', 'EPERM', 'ENOTSUP'].map((code): [string, FileSystem] => [
@@ -25,10 +25,10 @@ describe.each(WITHOUT_LINKS)('where a hard link fails with %s', (_, fileSystem) 
   it('a run downloads its output, and replaces no file', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')
-    const words = ['run', 'image', 'a fox', '-o', path]
-    expect(await service.run(words, { fileSystem })).toMatchObject({ code: 0, stdout: `${path}\n` })
+    const line = `run image "a fox" -o ${path}`
+    expect(await service.run(line, { fileSystem })).toMatchObject({ code: 0, stdout: `${path}\n` })
     expect(readFileSync(path).equals(ONE_PIXEL_PNG)).toBe(true)
-    expect(await service.run(words, { fileSystem })).toMatchObject({ code: 2 })
+    expect((await service.run(line, { fileSystem })).code).toBe(2)
   })
 
   it('a batch downloads its outputs, and swaps the files of two rows', async () => {
@@ -50,16 +50,16 @@ describe.each(WITHOUT_LINKS)('where a hard link fails with %s', (_, fileSystem) 
   })
 })
 
-it('a name that is too long ends a run with 2 before anything is sent, also if it contains the id', async () => {
+it('a name that is too long is a usage error before anything is sent, also if it contains the id', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), `${'x'.repeat(240)}-{id}.{ext}`)
-  const { code, stderr } = await service.run(`run image "a fox" -o ${path}`)
-  expect(code).toBe(2)
-  expect(stderr).toContain('the name is too long. Nothing was sent.')
+  expect(usageErrorOf(await service.run(`run image "a fox" -o ${path}`))).toContain(
+    'the name is too long. Nothing was sent.',
+  )
   expect(service.requests).toEqual([])
 })
 
-it('a batch creates a file whose name has the longest length with its extension', async () => {
+it('a batch writes a file whose name with its extension has the longest length, and refuses a longer one', async () => {
   const name = 'x'.repeat(250)
   const batch = await createFamily([{ ...FOX, output: `${name}.{ext}` }])
   expect(await batch.run()).toMatchObject({ code: 0 })
@@ -76,7 +76,7 @@ const files: [string, { name: string; prompt: string }][] = [
 ]
 
 it.each(files)(
-  'a foreign file whose name differs in letter case or Unicode form %j is another file where the file system does not open it',
+  'a foreign file %j is another file if the file system does not open it by the name of the output',
   async (file, row) => {
     const batch = await createFamily([row])
     writeFileSync(batch.path(file), 'foreign')

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { createCliService, runCli, SET, temporaryFolder } from '../support/index.js'
+import { createCliService, lines, runCli, SET, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 const MARK = '\ufeff'
 
@@ -19,7 +19,7 @@ it.each([
   [`${MARK}a fox\r\n`, 'a fox'],
   // Between the lines it is the text of whoever wrote it.
   ['a fox\r\nin snow\r\n', 'a fox\r\nin snow'],
-])('a prompt %j', async (text, prompt) => {
+])('the prompt of a file or of standard input with the text %j is %j', async (text, prompt) => {
   const dry = ['run', 'image', '--dry-run']
   const [file, stdin] = [
     await runCli([...dry, '--prompt-file', fileOf(text)], { env: SET }),
@@ -28,30 +28,21 @@ it.each([
   expect([promptOf(file.stdout), promptOf(stdin.stdout)]).toEqual([prompt, prompt])
 })
 
-it('a prompt of nothing but line ends is none', async () => {
-  const { code } = await runCli(['run', 'image', '--dry-run', '--prompt-file', fileOf('\r\n')], {
-    env: SET,
-  })
-  expect(code).toBe(2)
+it('a prompt of nothing but line ends is a usage error', async () => {
+  usageErrorOf(await runCli(`run image --dry-run --prompt-file ${fileOf('\r\n')}`, { env: SET }))
 })
 
-it('ids on standard input', async () => {
+it('ids on standard input may have a byte order mark and \\r\\n', async () => {
   const service = await createCliService()
-  const { stdout } = await service.run('run image -n 2 "a fox" --no-wait')
-  const ids = stdout.trim().split('\n')
-  const seen = await service.run('status -', { stdin: `${MARK}${ids.join('\r\n')}\r\n\r\n` })
-  expect(seen.code).toBe(0)
-  expect(seen.stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([...ids, ''])
+  const ids = await service.create('-n 2')
+  const { code, stdout } = await service.run('status -', { stdin: `${MARK}${ids.join('\r\n')}\r\n\r\n` })
+  expect([code, lines(stdout).map((line) => line.split('\t')[0])]).toEqual([0, ids])
 })
 
-it.each(['', MARK])('an input of JSON after %j', async (mark) => {
-  const text = `${mark}{\r\n  "prompt": "a fox"\r\n}\r\n`
-  for (const given of ['-', `@${fileOf(text)}`]) {
-    const ran = await runCli(['run', 'model', 'a/b', '--dry-run', '--input', given], {
-      env: SET,
-      stdin: text,
-    })
-    expect(ran).toMatchObject({ code: 0 })
+it('--input of a file or of standard input may have a byte order mark and \\r\\n', async () => {
+  const stdin = `${MARK}{\r\n  "prompt": "a fox"\r\n}\r\n`
+  for (const input of ['-', `@${fileOf(stdin)}`]) {
+    const ran = await runCli(`run model a/b --dry-run --input ${input}`, { env: SET, stdin })
     expect(promptOf(ran.stdout)).toBe('a fox')
   }
 })

@@ -83,27 +83,20 @@ async function expectLinearEnd(words: readonly string[], hasSignal: boolean): Pr
 
 const ids = Array.from({ length: 12 }, (_, at) => `run_${at}`)
 
-it('a command on a dozen runs resumes with the same command when it named them one by one', async () => {
-  const { code, stderr } = await runCli(['wait', ...ids, '--timeout', '5s', '--quiet'], {
-    ...{ env: SET, fetch: running.fetch },
-  })
-  expect({ code, stderr }).toEqual({
-    code: 11,
-    stderr: 'error: 12 runs are still running after 5 s.\n  Resume with the same command.\n',
-  })
-})
+it.each([
+  [['wait', ...ids, '--timeout', '5s'], '12 runs are still running after 5 s.'],
+  [['download', ...ids], '12 runs are not finished.'],
+])(
+  'a command that names a dozen running runs says once that it is resumed by itself: %j',
+  async (words, message) => {
+    expect(await runCli([...words, '--quiet'], { env: SET, fetch: running.fetch })).toMatchObject({
+      code: 11,
+      stderr: `error: ${message}\n  Resume with the same command.\n`,
+    })
+  },
+)
 
-it('a command on a dozen runs says once that they are not finished, if it is `download`', async () => {
-  const { code, stderr } = await runCli(['download', ...ids, '--quiet'], {
-    ...{ env: SET, fetch: running.fetch },
-  })
-  expect({ code, stderr }).toEqual({
-    code: 11,
-    stderr: 'error: 12 runs are not finished.\n  Resume with the same command.\n',
-  })
-})
-
-it('a command on a dozen runs names every one if it is `run` and no journal remembers them', async () => {
+it('run without a journal names each of a dozen running runs in the command that resumes', async () => {
   let created = 0
   const { code, stderr } = await runCli('run image "a fox" -n 12 --timeout 20s --quiet', {
     // The state folder would be below a file.
@@ -118,21 +111,24 @@ it('a command on a dozen runs names every one if it is `run` and no journal reme
 })
 
 it.each([
-  ['ends with 11 at its limit if the service answered about one of them', 1, 11],
-  ['ends with 9 at its limit if the service answered about none of them', 0, 9],
-])('a command on a dozen runs %s', async (_, answered, exit) => {
-  const clock = createManualClock()
-  const { code } = await runCli(['wait', ...ids, '--timeout', '8s', '--quiet'], {
-    ...{ env: SET, clock },
-    fetch: async (request) => {
-      if (Number(request.url.pathname.split('_').at(-1)) < answered) return running.fetch(request)
-      for (;;) await clock.sleep(1_000, request.signal)
-    },
-  })
-  expect(code).toBe(exit)
-})
+  [1, 11],
+  [0, 9],
+])(
+  'wait for a dozen runs of which the service answers about %i ends with exit %i at its limit',
+  async (answered, exit) => {
+    const clock = createManualClock()
+    const { code } = await runCli(['wait', ...ids, '--timeout', '8s', '--quiet'], {
+      ...{ env: SET, clock },
+      fetch: async (request) => {
+        if (Number(request.url.pathname.split('_').at(-1)) < answered) return running.fetch(request)
+        for (;;) await clock.sleep(1_000, request.signal)
+      },
+    })
+    expect(code).toBe(exit)
+  },
+)
 
-it('a command on thousands of runs ends with 11 at its limit, also for those that it never asked about', async () => {
+it('wait for thousands of runs ends with exit 11 at its limit, also without a request for each', async () => {
   const { code, stderr } = await expectLinearEnd(['wait', '--all', '--timeout', '5s'], false)
   expect({ code, stderr }).toEqual({
     code: 11,
@@ -140,7 +136,7 @@ it('a command on thousands of runs ends with 11 at its limit, also for those tha
   })
 })
 
-it('a command on thousands of runs ends at once after a signal, also for those that it never asked about', async () => {
+it('download of thousands of runs ends at once after a signal, and counts also those without a request', async () => {
   // The journal may not know them, and `wait --all` does not find those that have ended.
   const { code, stderr, requests } = await expectLinearEnd(['download', '-'], true)
   expect(code).toBe(130)
@@ -153,9 +149,9 @@ it('a command on thousands of runs ends at once after a signal, also for those t
 it.each([
   ['wait --all', ' 250 runs are still running.\n  Resume with the same command.'],
   ['status -', ''],
-])('a command on thousands of runs says after a signal how to resume: `%s`', async (words, says) => {
-  const { code, stderr, requests } = await ended(words.split(' '), MANY / LARGER, true)
+])('%s of hundreds of runs says after a signal how to resume', async (line, message) => {
+  const { code, stderr, requests } = await ended(line.split(' '), MANY / LARGER, true)
   expect(code).toBe(130)
-  expect(stderr).toContain(`error: Interrupted.${says}\n`)
+  expect(stderr).toContain(`error: Interrupted.${message}\n`)
   expect(requests).toBeLessThan(25)
 })

@@ -13,7 +13,7 @@ const board: Board = {
   amounts: new Map(),
 }
 
-it('what the service says of a render appears in the spinner and in the sign of life of the only run', () => {
+it('the place of a run in the queue is in the spinner, and in the line of each minute', () => {
   const far = { ...board, detail: '12,653 before it' }
   expect(spinnerText(far, 5_000).text).toBe('processing, 12,653 before it · run_1')
   expect(stillWaitingLine(far, 60_000)).toBe(
@@ -21,7 +21,7 @@ it('what the service says of a render appears in the spinner and in the sign of 
   )
 })
 
-it('what the service says of a render reaches a command that waits, and writes no line of its own', async () => {
+it('run prints the place of its run in the queue in the line of each minute alone', async () => {
   const service = await createCliService({
     rendering: true,
     engine: {
@@ -44,7 +44,7 @@ const waitWith = async (fault: string, flag = '') => {
   return (await service.run(`wait --last ${flag}`, { faults: [fault] })).stderr
 }
 
-it('a service that does not answer about a run is named after two failed requests in a row, and again when it answers', async () => {
+it('wait names a service that does not answer after two failed requests in a row, and says when it answers again', async () => {
   expect(await waitWith('status:500:3')).toMatch(
     /^The service .*500.*\. Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
   )
@@ -59,7 +59,7 @@ it.each([
   ['status:500:1', ''],
   ['status:500:3', '--quiet'],
   ['status:500:3', '--json'],
-])('a service that does not answer about a run is not named after %s with %j', async (fault, flag) => {
+])('wait does not name a service that does not answer after %s with %j', async (fault, flag) => {
   expect(await waitWith(fault, flag)).not.toMatch(/Still trying|answers again/)
 })
 
@@ -84,14 +84,19 @@ const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
 it.each<[string, Board, number, string]>([
   ['whole', one, 60, 'processing · run_9f16k352rrqtqcnggw31 41 s'],
   ['cut', one, 30, 'processing · run_9f1… 41 s'],
-  ['the time alone', one, 8, ' 41 s'],
-  ['of a download', going, 120, 'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s'],
-  ['several', many, 80, '2 of 4 left · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
-  ['several, cut', many, 24, '2 of 4 left · … 41 s'],
-  ['nothing yet', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
-])('the line beside the spinner %s', (_, given, columns, said) => {
+  ['the time alone on a narrow terminal', one, 8, ' 41 s'],
+  [
+    'that of a download',
+    going,
+    120,
+    'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s',
+  ],
+  ['one for several runs', many, 80, '2 of 4 left · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
+  ['one for several runs, cut', many, 24, '2 of 4 left · … 41 s'],
+  ['"starting" before a run has a status', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
+])('the line beside the spinner is %s', (_, given, columns, line) => {
   const { text, time } = spinnerText(given, 41_000, columns)
-  expect(`${text} ${time}`).toBe(said)
+  expect(`${text} ${time}`).toBe(line)
 })
 
 it('the line beside the spinner fits whatever the width, in columns and not in characters', () => {

@@ -60,14 +60,14 @@ const failing: Fetch = async () => {
 const hanging: Fetch = ({ signal }) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
-it('an output of another row gives the URL of the service, which gets one request for a run', async () => {
+it('a reference to an output is its URL of the service, which gets one request for a run', async () => {
   const { urlOf, asked } = createSources()
   expect(await urlOf()).toBe(URLS[0])
   expect(await urlOf()).toBe(URLS[0])
   expect(asked).toEqual(['run_1'])
 })
 
-it('an output of another row of a run of this batch needs no status request, until its link has expired', async () => {
+it('a reference to an output of this batch needs no status request until its link has expired', async () => {
   const fetched: string[] = []
   const { outputs, urlOf, asked } = createSources({
     fetch: (request) => {
@@ -100,7 +100,7 @@ it.each<[string, Partial<OutputParts>, Partial<Made>]>([
   ],
   ['it was created by another service', {}, { service: 'https://other.example' }],
   ['the lock file does not say by which', {}, { service: undefined }],
-])('an output of another row is a data: URL where %s', async (_, options, made) => {
+])('a reference to an output is a data: URL where %s', async (_, options, made) => {
   const { urlOf, clock, asked } = createSources(options, made)
   expect(await clock.runUntil(urlOf())).toBe(data)
   // Another service gets no request for the run.
@@ -127,29 +127,32 @@ it.each<[string, (path: string) => void, RegExp, string]>([
     /^row:a: the service does not have this output any more, and a\.png: no such file\.$/,
     AGAIN,
   ],
-])('an output of another row is an error where %s', async (_, change, says, hint) => {
-  const { urlOf, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
-  change(join(folder, 'a.png'))
-  await expect(urlOf()).rejects.toThrow(
-    expect.objectContaining({ code: 'usage', message: expect.stringMatching(says), hint }),
-  )
-})
+])(
+  'a reference to an output that the service does not have is a usage error where %s',
+  async (_, change, message, hint) => {
+    const { urlOf, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
+    change(join(folder, 'a.png'))
+    await expect(urlOf()).rejects.toThrow(
+      expect.objectContaining({ code: 'usage', message: expect.stringMatching(message), hint }),
+    )
+  },
+)
 
-it('a source is the error of the service where that cannot be asked and the file of the output is missing', async () => {
+it('a reference to an output without a file is the error of the service where that cannot be reached', async () => {
   const error = new RushesError('network', 'Could not reach api.example: refused.')
   const { urlOf, folder } = createSources({ client: { get: () => Promise.reject(error) } })
   rmSync(join(folder, 'a.png'))
   await expect(urlOf()).rejects.toMatchObject({ code: 'network', exitCode: 9 })
 })
 
-it('an output of another row gives a data: URL when the host does not answer in 10 s', async () => {
+it('a reference to an output is a data: URL when the host does not answer within 10 s', async () => {
   const { urlOf, clock } = createSources({ fetch: hanging })
   const found = urlOf()
   await clock.advance(10_000)
   expect(await found).toBe(data)
 })
 
-it('an output of another row ends with the signal', async () => {
+it('a signal ends the request for an output', async () => {
   const stop = new AbortController()
   const { urlOf } = createSources({ fetch: hanging, signal: stop.signal })
   const ended = expect(urlOf()).rejects.toThrow('enough')

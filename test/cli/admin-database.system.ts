@@ -34,7 +34,7 @@ describePostgres('admin --database', () => {
     expect(existsSync(join(home, 'state', 'service'))).toBe(false)
   })
 
-  it('uses RUSHES_DATABASE_URL by default, unless --data selects a folder', async () => {
+  it('is RUSHES_DATABASE_URL by default, unless --data selects a folder', async () => {
     const { url, home, admin } = await createAdmin()
     await admin('account', 'create', 'acme')
     const env = { RUSHES_DATABASE_URL: url }
@@ -72,7 +72,7 @@ describePostgres('admin --database', () => {
     ['an unescaped password', () => 'postgres://root:s3cr/t@db/x', /not a valid PostgreSQL URL[\s\S]*%2F/],
     ['no database', ({ host }) => `postgres://root:${PASSWORD}@${host}`, /names no database/],
     [
-      'nobody there',
+      'a server that does not listen',
       () => `postgres://root:s3cr%40t@127.0.0.1:1/x`,
       /postgres:\/\/127\.0\.0\.1:1\/x cannot be used: connection refused/,
     ],
@@ -81,7 +81,7 @@ describePostgres('admin --database', () => {
       ({ host }) => `postgres://postgres:s3cr%40t@${host}/nowhere`,
       /\/nowhere cannot be used: database \\*"nowhere\\*" does not exist/,
     ],
-  ])('%s is exit 2', async (_, of, says) => {
+  ])('is a usage error for %s, without the password', async (_, of, says) => {
     const { url: own } = await sharedPostgres()
     const url = of(new URL(own))
     for (const words of [

@@ -22,7 +22,7 @@ const summary = (rows: JobSummary['rows']): JobSummary => ({
 })
 const rowsOf = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('| '))
 
-it('the text of a summary has the table of the plan', () => {
+it('a job summary has the table of the plan', () => {
   expect(summaryText(summary([row('fox')]))).toBe(
     [
       '### shots.yaml',
@@ -38,13 +38,13 @@ it('the text of a summary has the table of the plan', () => {
   )
 })
 
-it('the text of a summary begins with failed rows', () => {
+it('a job summary begins with failed rows', () => {
   const rows = [row('a', 'created'), row('b', 'failed', 'no'), row('c', 'blocked', 'needs b')]
   const names = rowsOf(summaryText(summary(rows))).map((line) => line.split(' | ')[1])
   expect(names).toEqual(['name', '---', 'b', 'c', 'a'])
 })
 
-it('the text of a summary stays below the limit of GitHub with the longest cells', () => {
+it('a job summary stays below the limit of GitHub with the longest cells', () => {
   const long = '\u{1f98a}'.repeat(1_000)
   const many = Array.from({ length: 700 }, () => Array<string>(4).fill(long))
   const text = summaryText(summary(many))
@@ -52,7 +52,7 @@ it('the text of a summary stays below the limit of GitHub with the longest cells
   expect(text).toMatch(/\n550 more runs are not shown\.\n/)
 })
 
-it('the text of a summary shows text as it is, whatever is in it', () => {
+it('a job summary shows names and reasons as they are, whatever they contain', () => {
   const hostile = '</td><img src=x onerror=1> `a` | ![i](https://x) <!-- &lt; \n# h'
   const [, , line = ''] = rowsOf(summaryText(summary([row(hostile)])))
   expect(line).toContain(
@@ -87,7 +87,7 @@ const refusing = (message: string) =>
 const annotations = (stderr: string): readonly string[] =>
   stderr.split('\n').filter((line) => line.startsWith('::'))
 
-it('in GitHub Actions --dry-run and --check write the plan, and --check names the rows', async () => {
+it('in GitHub Actions --dry-run and --check write the plan to the job summary, and --check an annotation for each row', async () => {
   const batch = await createBatch()
   expect((await batch.run('--dry-run')).code).toBe(0)
   expect(rowsOf(batch.summary())[2]).toBe('| create | fox | icons/fox one.png | missing |')
@@ -99,7 +99,7 @@ it('in GitHub Actions --dry-run and --check write the plan, and --check names th
   ])
 })
 
-it('in GitHub Actions the batch writes its results', async () => {
+it('in GitHub Actions a batch writes its results to the job summary', async () => {
   const batch = await createBatch()
   expect((await batch.run([])).code).toBe(0)
   expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
@@ -109,7 +109,7 @@ it('in GitHub Actions the batch writes its results', async () => {
   ])
 })
 
-it('in GitHub Actions a row that fails is an error at its line, and rows that need it say so', async () => {
+it('in GitHub Actions a row that fails is an annotation at its line, and the summary names the rows that it blocks', async () => {
   const batch = await createBatch([FOX, { ...HEN, image_urls: ['row:fox'] }])
   const { stderr } = await batch.run([], { fetch: refusing('50% no: foxes,\n::error::x') })
   expect(annotations(stderr)).toEqual([
@@ -122,7 +122,7 @@ it('in GitHub Actions a row that fails is an error at its line, and rows that ne
   ])
 })
 
-it('in GitHub Actions the mistakes of a manifest are at their lines', async () => {
+it('in GitHub Actions the mistakes of a manifest are annotations at their lines', async () => {
   const batch = await createBatch([{ ...FOX, kind: 'imag' }])
   const { code, stderr } = await batch.run([])
   expect(code).toBe(2)
@@ -130,14 +130,14 @@ it('in GitHub Actions the mistakes of a manifest are at their lines', async () =
   expect(annotations(stderr).at(-1)).toMatch(/^::error title=rushes batch::The manifest .*%0A/)
 })
 
-it('in GitHub Actions more errors than GitHub shows leave room for the last one', async () => {
+it('in GitHub Actions a batch writes at most nine annotations, so that GitHub shows the last one', async () => {
   const batch = await createBatch(Array.from({ length: 12 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
   const { code, stderr } = await batch.run([], { fetch: refusing('no') })
   expect(code).toBe(3)
   expect(annotations(stderr)).toHaveLength(9)
 })
 
-it('in GitHub Actions under --json standard error has JSON only', async () => {
+it('in GitHub Actions --json writes no annotations', async () => {
   const batch = await createBatch()
   const { code, stderr } = await batch.run('--check --json')
   expect({ code, stderr }).toEqual({ code: 10, stderr: '' })
@@ -150,7 +150,7 @@ const commandIn = (line: string): string | undefined => {
   return COMMANDS.find((each) => each === name)
 }
 
-describe('names, paths and messages in the log of a job', () => {
+describe('names, paths and messages of a batch in the log of a job', () => {
   const HOSTILE = [
     { name: '::warning::one', prompt: '::debug::x', output: '::stop-commands::x.png' },
     { name: '\u3000::error file=x::two', prompt: 'x', output: ' ::group::x.png' },
@@ -188,7 +188,7 @@ describe('names, paths and messages in the log of a job', () => {
         if (commandIn(line) !== undefined) expect(line).toMatch(/^::error (file=art\/|title=rushes)/)
   })
 
-  it('stay as they are elsewhere', async () => {
+  it('stay as they are outside of GitHub Actions', async () => {
     const { stdout } = await batch.run('--force', { env: { GITHUB_ACTIONS: '' } })
     expect(stdout).toContain('##[error]x.png')
   })
@@ -196,7 +196,7 @@ describe('names, paths and messages in the log of a job', () => {
 
 const reported = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 
-it('--report is one document with the objects of --json, beside the output for people', async () => {
+it('--report writes one document with the objects of --json, beside the printed text', async () => {
   const batch = await createBatch()
   const path = join(batch.folder, 'report.json')
   const plan = await batch.run(`--check --report ${path}`)
@@ -243,7 +243,7 @@ it.each([
   expect(readFileSync(path, 'utf8')).toBe(content)
 })
 
-it('--report does not replace a file that somebody has put there meanwhile', async () => {
+it('--report does not replace a file that appeared while the batch ran', async () => {
   const batch = await createBatch()
   const path = join(batch.folder, 'report.json')
   const fetch: Fetch = (request) => {
@@ -265,7 +265,7 @@ it('--report does not follow a link', async () => {
   expect(readFileSync(target, 'utf8')).toBe(before)
 })
 
-it('--report does not replace a file of the batch or another one, and needs a path that can be written', async () => {
+it('--report replaces neither a file of the batch nor another one, and needs a path that can be written', async () => {
   const batch = await createBatch()
   const before = readFileSync(batch.manifest, 'utf8')
   const foreign = join(batch.folder, 'art', 'mine.txt')

@@ -46,7 +46,7 @@ describe('a changed default', async () => {
   vi.doUnmock('../../src/protocol/defaults.js')
   vi.resetModules()
 
-  test.each(Object.entries(CHANGED))('%s is that of the help', (name, [value, command]) => {
+  test.each(Object.entries(CHANGED))('is that of the help: %s', (name, [value, command]) => {
     const shown = (text: string) => new RegExp(`(?<![\\w.])${text}(?![\\w.])`)
     expect(before.help.get(command)).toMatch(shown(DEFAULTS[name as keyof typeof DEFAULTS]))
     expect(before.help.get(command)).not.toContain(`default: ${value})`)

@@ -8,7 +8,7 @@ const unconfirmed = (key: string, message = 'no response came') =>
     hint: `See it with \`rushes show '${key}'\`.`,
   })
 
-it('errors that differ only in the key of the create are one kind, and name all keys', () => {
+it('errors that differ only in the key of the create are printed once, with all keys', () => {
   const groups = new ErrorGroups()
   expect(groups.add(unconfirmed('~3f2a'), '~3f2a')).toBe(true)
   expect(groups.add(unconfirmed('~99ab1'), '~99ab1')).toBe(false)
@@ -18,7 +18,7 @@ it('errors that differ only in the key of the create are one kind, and name all 
   ])
 })
 
-it('names at most ten, and the command that lists the others', () => {
+it('errors that are printed once name at most ten keys, and the command that lists the others', () => {
   const groups = new ErrorGroups()
   for (let number = 0; number <= 10; number++) groups.add(unconfirmed(`~aaa${number}`), `~aaa${number}`)
   expect(groups.repeated('create', 'rushes list')[0]?.hint).toMatch(/^Also (~aaa\d+(, )?){10}\.$/)

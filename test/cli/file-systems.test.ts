@@ -86,7 +86,7 @@ it.each(files)(
   },
 )
 
-it('`--only` reads a backslash as an escape', async () => {
+it('--only reads a backslash as an escape', async () => {
   const entry = { name: 'fox', rowName: 'fox', output: 'icons/fox.png' } as ManifestEntry
   await expect(selectorFor(['icons\\*'], [entry])).rejects.toMatchObject({ code: 'usage' })
 })

@@ -19,13 +19,13 @@ describe.skipIf(findFfmpeg(PATH) === undefined)('with ffmpeg', () => {
     })
   }
 
-  it('a video is drawn by its first frame', async () => {
+  it('a video is drawn as its first frame', async () => {
     // 64 x 32 pixels, and the first frame is black.
     const { stderr } = await show(await tinyVideo(3))
     expect(stderr.match(/^\u001b\[38;2;(\d);\1;\1;48;2;\1;\1;\1m▀{48}\u001b\[0m$/gm)).toHaveLength(12)
   })
 
-  it('half a video is a note', async () => {
+  it('a video that breaks off is not drawn, with a note', async () => {
     const { code, stderr } = await show((await tinyVideo(3)).subarray(0, 60))
     expect({ code, stderr }).toEqual({
       code: 0,

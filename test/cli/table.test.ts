@@ -21,11 +21,11 @@ async function printed(columns: number | undefined, options?: Options): Promise<
   return `\n${text}`
 }
 
-it('a table of a pipe has every column, tabs, and no header', async () => {
+it('a table in a pipe has every column, tabs, and no header', async () => {
   expect(await printed(undefined)).toBe(`\n${ROWS.map((row) => row.join('\t')).join('\n')}\n`)
 })
 
-it('a table of a terminal has no empty columns, and wraps its last one', async () => {
+it('a table on a terminal has no empty columns, and wraps its last one', async () => {
   expect(await printed(60)).toBe(`
 ID       KIND   MODEL         PROMPT
 run_a    image  acme/still-1  a red fox in fresh snow under
@@ -34,7 +34,7 @@ run_bcd  video  acme/c        a boat
 `)
 })
 
-it('a table that shortens its last column ends it with an ellipsis', async () => {
+it('a table may cut its last column, which then ends with an ellipsis', async () => {
   expect(await printed(60, { isCut: true })).toContain(
     '\nrun_a    image  acme/still-1  a red fox in fresh snow under…\n',
   )
@@ -49,16 +49,16 @@ it.each([
   [40, 'ID PROMPT'],
   [19, 'ID PROMPT'],
   [18, 'ID'],
-])('%i columns show %s', async (columns, titles) => {
+])('a table on a terminal of %i columns has the columns %s', async (columns, titles) => {
   const [, header] = (await printed(columns, { optional: ['MODEL', 'KIND'], isCut: true })).split('\n')
   expect(header?.split(/ +/).join(' ')).toBe(titles)
 })
 
-it('rows without room for columns are not aligned', async () => {
+it('a table without room for its columns is not aligned', async () => {
   expect(await printed(30)).toContain('\nrun_bcd  video  acme/c  a boat\n')
 })
 
-it('a word that is too long stays whole', async () => {
+it('a table does not break a word that is too long', async () => {
   const url = 'https://api.example.com/outputs/a/very/long/path/fox.png'
   ROWS.push(['run_e', '', '', '', `${url} ${url}`])
   expect(await printed(40, { optional: HEADER.slice(1, 4) })).toContain(

@@ -14,7 +14,7 @@ it.each([
   [{ TMUX: '/tmp/tmux-0/default,1,0', KITTY_WINDOW_ID: '1' }, 'half blocks'],
   [{ STY: '1.pts', KITTY_WINDOW_ID: '1' }, 'half blocks'],
   [{ TERM: 'screen-256color', TERM_PROGRAM: 'iTerm.app' }, 'half blocks'],
-] as const)('the environment names the protocol %j: %s', (env, protocol) => {
+] as const)('a terminal with the variables %j gets pictures as %s', (env, protocol) => {
   expect(protocolOf(env, 'auto')).toBe(protocol)
 })
 
@@ -22,10 +22,13 @@ it.each([
   ['kitty', 'kitty'],
   ['iterm2', 'iterm2'],
   ['blocks', 'half blocks'],
-] as const)('the environment names the protocol unless the setting is %s', (setting, protocol) => {
-  for (const env of [{}, { TMUX: '1' }, { TERM: 'xterm-kitty' }, { TERM_PROGRAM: 'iTerm.app' }])
-    expect(protocolOf(env, setting)).toBe(protocol)
-})
+] as const)(
+  'the setting `show` = %s names the protocol of pictures, whatever the variables are',
+  (setting, protocol) => {
+    for (const env of [{}, { TMUX: '1' }, { TERM: 'xterm-kitty' }, { TERM_PROGRAM: 'iTerm.app' }])
+      expect(protocolOf(env, setting)).toBe(protocol)
+  },
+)
 
 it.each([
   ['blocks', { columns: 80, rows: 24 }, [80, 24]],
@@ -34,6 +37,9 @@ it.each([
   ['blocks', { columns: 0, rows: undefined }, [80, 24]],
   ['kitty', { columns: 80, rows: 24 }, [640, 192]],
   ['iterm2', { columns: 500, rows: 300 }, [2_000, 2_000]],
-] as const)('the size of %s in %j: %j', (setting, screen, [width, height]) => {
-  expect(formFor({}, setting, screen)).toMatchObject({ width, height })
-})
+] as const)(
+  'a picture drawn as %s on a terminal of %j has the size %j',
+  (setting, screen, [width, height]) => {
+    expect(formFor({}, setting, screen)).toMatchObject({ width, height })
+  },
+)

@@ -91,7 +91,7 @@ describe('a published property', () => {
       { type: 'array', items: { type: 'string' }, maxItems: 3 },
     ],
     [
-      'is only for --input with types that have nothing in common',
+      'has no type if its types have nothing in common',
       { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
       {},
     ],
@@ -106,7 +106,7 @@ describe('a published property', () => {
       { type: 'array' },
     ],
     [
-      'is only for --input as a list of objects, whose fields are named',
+      'that is a list of objects names their fields in its description',
       { type: 'array', items: ref('Lora'), default: [], description: 'Adapters.' },
       {
         type: 'array',
@@ -115,7 +115,7 @@ describe('a published property', () => {
       },
     ],
     [
-      'knows the media of its fields, by their whole schemas',
+      'that is a list of objects has the media of their fields',
       {
         type: 'array',
         items: {
@@ -225,7 +225,7 @@ describe('a published property', () => {
     expect(mapped({ type: 'integer' }, { name }).properties).toHaveProperty(name)
   })
 
-  it('is a required prompt although the author has an example for it', () => {
+  it('that is the prompt stays required, although its author has an example as default', () => {
     const prompt = { type: 'string', description: 'What to draw.', default: 'an astronaut' }
     expect(mapped(prompt, { name: 'prompt', required: true })).toMatchObject({
       properties: { prompt: { type: 'string', description: 'What to draw.' } },
@@ -295,7 +295,7 @@ describe('the reference images', () => {
     expect(Object.keys(input.properties as object)).toEqual(names)
   })
 
-  it('of one field are at most one', () => {
+  it('of a model with one field for a picture are at most one', () => {
     expect(mapped(uri, { name: 'image', required: true })).toMatchObject({
       required: ['image_urls'],
       properties: { image_urls: { type: 'array', items: { type: 'string' }, maxItems: 1 } },
@@ -308,7 +308,7 @@ describe('the order', () => {
     Object.keys(mapInput({ type: 'object', ...schema }, ROOT).input.properties as object)
   const text = { type: 'string' }
 
-  it('follows the provider, else begins with the required ones', () => {
+  it('of the properties is that of the provider, else the required ones are first', () => {
     const properties = { a: text, b: text, c: text }
     expect(namesOf({ properties, 'x-fal-order-properties': ['c', 'a'] })).toEqual(['c', 'a', 'b'])
     expect(namesOf({ properties, required: ['b'] })).toEqual(['b', 'a', 'c'])
@@ -318,7 +318,7 @@ describe('the order', () => {
     ])
   })
 
-  it('decides which of too many properties are left out', () => {
+  it('of the properties decides which of too many are left out', () => {
     const properties = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`p${at}`, text]))
     const { input, warnings } = mapInput({ type: 'object', properties, required: ['p69'] }, ROOT)
     const names = Object.keys(input.properties as object)

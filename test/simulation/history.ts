@@ -116,12 +116,13 @@ class History {
     const end = Promise.all(clients)
       .then(() => this.untilEnded())
       .then(() => this.decide())
-      .then(() => this.untilEnded())
+      // The time limit of an adopted run may pass just before its result was fetched: it is then decided again.
+      .then(() => this.decide())
       .catch((error) => void this.wrong.push(String(error?.stack ?? error)))
       .then(() => {
         isOver = true
       })
-    await timeline.runUntil(CHAOS_MS + 2 * MAX_CALM_MS, () => isOver)
+    await timeline.runUntil(CHAOS_MS + 3 * MAX_CALM_MS, () => isOver)
     if (isOver) await end
     else this.wrong.push('the history does not end')
     await this.check()
@@ -268,7 +269,7 @@ class History {
       this.wrong.push(`${id} (${this.runs.get(id)}) is ${status} and does not end`)
   }
 
-  /** The operator looks for the jobs of runs with an unknown outcome. */
+  /** The operator looks for the jobs of runs with an unknown outcome, and waits for their ends. */
   async decide(): Promise<void> {
     for (const id of (await this.store.verify()).unknown) {
       const job = this.provider.jobs.find(({ input }) => input.prompt === this.runs.get(id))
@@ -276,6 +277,7 @@ class History {
       const decided = await this.store.decideUnknown(id, { adopt, nowMs: this.clock.now() })
       if (decided !== 'done') this.wrong.push(`the operator cannot decide on ${id}: ${decided}`)
     }
+    await this.untilEnded()
   }
 
   async check(): Promise<void> {

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { LockFile, lockFileOf, readLock } from '../../src/batch/lock/file.js'
 import { type Lock, lockText, type Made, newLock, parseLock, publicUrl } from '../../src/batch/lock/lock.js'
 import { RushesError } from '../../src/errors.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock } from '../support/index.js'
 import { folderWith, madeOf } from './folder.js'
 
 const made = (digit: string) => madeOf(digit.repeat(64), { run: `run_${digit}` })

@@ -6,7 +6,7 @@ import { inputToSend } from '../../src/batch/manifest/sources.js'
 import { fileUrl } from '../../src/cli/runs/run-outputs.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { writeJson } from '../../src/protocol/json.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { ONE_PIXEL_PNG } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
 import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
 import { readsAnyText } from './manifest-properties.js'
@@ -132,7 +132,7 @@ describe('JSON and CSV', () => {
     ['a.csv', 'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x', /^2 name must be a text of/],
     ['a.csv', 'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x', '5 unknown kind "imag". Did you mean "image"?'],
     ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2 input: invalid JSON/],
-  ])('%s %j', async (name, text, problem) => {
+  ])('with a mistake are refused with its line: %s %j', async (name, text, problem) => {
     const [first] = await problemsOf(text, { name })
     if (typeof problem === 'string') expect(first).toBe(problem)
     else expect(first).toMatch(problem)
@@ -211,7 +211,7 @@ describe('names and outputs', () => {
       ['name: fox', 'name: fox2, output: fox.mp4'],
       ['fox → fox.{ext}', 'fox2 → fox.mp4'],
     ],
-  ])('%j', async (texts, expected) => {
+  ])('of the rows %j are %j', async (texts, expected) => {
     expect(await outline(rows(...[texts].flat()))).toEqual([expected].flat())
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { IMAGE_INPUT } from '../../src/protocol/models.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { ONE_PIXEL_PNG } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
 import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
 import { readsAnyMatrix } from './manifest-properties.js'
@@ -418,7 +418,7 @@ describe('a mistake in a matrix', () => {
       matrix: {aspect_ratoi: ["1:1", "16:9"]}`,
       '6 no text of the run uses {aspect_ratoi}. Did you mean "aspect_ratio"?',
     ],
-  ])('%j', async (text, expected) => {
+  ])('is named with its line and combination: %j', async (text, expected) => {
     expect(await problemsOf(row(text))).toEqual([expected].flat())
   })
 })
@@ -440,7 +440,7 @@ describe('the limit of combinations', () => {
     [[600, 410], []],
     [[1_010], ['4 the matrix has 1010 combinations; the limit is 1000']],
     [[100_010], ['4 the matrix has 100010 combinations before exclude; the limit is 100000']],
-  ])('%j', async (counts, expected) => {
+  ])('is 1,000 for each matrix of %j combinations', async (counts, expected) => {
     expect(await problemsOf(rows(...counts))).toEqual(expected)
   })
 

@@ -12,8 +12,7 @@ import { systemFiles } from '../../src/host/file-system.js'
 import type { Fetch } from '../../src/host/http.js'
 import { Journal } from '../../src/journal/index.js'
 import { bodyOf, createFamily, sha256 } from '../support/family.js'
-import { rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { rowsOf, temporaryFolder } from '../support/index.js'
 
 /** In the safe order. The number says at which of its calls. */
 const WRITES = [

@@ -8,8 +8,8 @@ import { levelsOf, type Manifest, type ManifestEntry } from '../../src/batch/man
 import { identitiesOf, makePlan } from '../../src/batch/plan/index.js'
 import type { Flight } from '../../src/batch/plan/pair.js'
 import { identityOf } from '../../src/protocol/identity.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
+import { ONE_PIXEL_PNG } from '../support/index.js'
 import { entriesOf, folderWith, madeOf, problemsOf, read } from './folder.js'
 
 const referencesOf = ({ references }: ManifestEntry) =>
@@ -261,7 +261,7 @@ describe('a local image that is the output of a row', () => {
       '{ name: "a-{x}", kind: image, prompt: "{x}", matrix: { x: [fox, bear] } }',
       'a-bear',
     ],
-  ])('%s', async (_, path, row, name) => {
+  ])('is an error too %s', async (_, path, row, name) => {
     expect(await problems(row, path)).toEqual(write(path, name))
   })
 

@@ -4,7 +4,7 @@ import { MAX_ANSWER_BYTES } from '../../src/client/requests.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
-import type { Scripted } from '../support/responses.js'
+import type { Scripted } from '../support/index.js'
 import {
   BASE_URL,
   type Bench,

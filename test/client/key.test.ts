@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { withKey } from '../../src/client/requests.js'
 import { wait } from '../../src/runs/wait.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock } from '../support/index.js'
 import { createBench, createWire, KEY, lost, problem, rejection, type Step, unconnected } from './wire.js'
 
 const everythingIn = (thing: unknown): string =>

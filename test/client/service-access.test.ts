@@ -14,7 +14,7 @@ describe('the address of a service', () => {
     ['https://api.test/api/', 'https://api.test'],
     ['https://api.test/x/api/v1/runs', 'https://api.test/x'],
     ['https://api.test/v1', 'https://api.test/v1'],
-  ])('%s', (text, address) => {
+  ])('%s is read as %s', (text, address) => {
     expect(parseBaseUrl(text)).toBe(address)
   })
 

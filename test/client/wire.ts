@@ -3,8 +3,7 @@
 import { ApiClient, type ClientOptions } from '../../src/client/index.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { Limiter } from '../../src/limiter/index.js'
-import { createManualClock, type ManualClock } from '../support/clock.js'
-import { responseOf, type Scripted } from '../support/responses.js'
+import { createManualClock, type ManualClock, responseOf, type Scripted } from '../support/index.js'
 
 export const BASE_URL = 'https://api.test/prefix'
 export const KEY = 'sk-test-0123456789-secret'

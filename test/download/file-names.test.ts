@@ -78,7 +78,7 @@ describe('a template', () => {
     ['{id}/fox.png', ['a/fox.png', 'b/fox.png', 'c/fox.png']],
     ['{kind}-{id}.{ext}', ['video-a.{ext}', 'video-b.{ext}', 'video-c.{ext}']],
     ['{name}', ['a', 'b', 'c']],
-  ])('%j', (path, names) => {
+  ])('%j names the outputs of three runs %j', (path, names) => {
     expect(named(path, run('a'), run('b'), run('c'))).toEqual(names)
   })
 
@@ -213,7 +213,7 @@ describe('on Windows', () => {
     [target('C:\\a.b\\{name}', WINDOWS), ['C:\\a.b\\_nul', 'C:\\a.b\\x_.._y_z']],
     [target('{name}\\{id}', WINDOWS), ['_nul\\_CON', 'x_.._y_z\\_CON']],
     [target('a.b\\fox', WINDOWS), ['a.b\\fox', 'a.b\\fox-2']],
-  ])('%j: %j', (place, names) => {
+  ])('%j names the outputs of a hostile server %j', (place, names) => {
     const outputs = ['nul. .', 'x\\..\\y:z'].map((name) => run('CON', { name }))
     expect(new Namer(place, '\\').name(outputs)).toEqual(names)
   })

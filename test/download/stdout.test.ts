@@ -2,7 +2,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { until } from '../support/until.js'
+import { until } from '../support/index.js'
 import { host } from './breaking-host.js'
 import { contents, createWork, download, fetchOf, newFolder, output, PNG } from './download-setup.js'
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { raceAbort, withTimeout } from '../../src/host/abort.js'
 import { systemClock } from '../../src/host/clock.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock } from '../support/index.js'
 
 const REASON = new Error('stop')
 const never = new Promise<never>(() => {})

@@ -9,7 +9,7 @@ import {
   temporaryBeside,
   writeAtomically,
 } from '../../src/host/files.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 let folder = ''
 beforeEach(() => {
@@ -160,7 +160,7 @@ describe('the folders', () => {
       { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' },
       ['C:\\people\\a b\\AppData\\Roaming\\rushes', 'D:\\Local\\rushes'],
     ],
-  ])('%s', (_, platform, env, [config, state]) => {
+  ])('of the program follow %s', (_, platform, env, [config, state]) => {
     expect(platformFolders('rushes', env, platform)).toEqual({ config, state })
   })
 

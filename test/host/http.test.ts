@@ -23,7 +23,7 @@ describe('the proxy of an address', () => {
     ['no protocol', 'https:', { HTTPS_PROXY: 'p.example:3128' }, 'http://p.example:3128/'],
     ['a line end', 'https:', { HTTPS_PROXY: ' http://p:1\n' }, 'http://p:1/'],
     ['a password with escapes', 'https:', { HTTPS_PROXY: 'http://u:a%2Fb%25@p:1' }, 'http://u:a%2Fb%25@p:1/'],
-  ])('%s', (_, protocol, env, expected) => {
+  ])('is found with %s', (_, protocol, env, expected) => {
     expect(findProxy(env, protocol)?.href).toBe(expected)
   })
 

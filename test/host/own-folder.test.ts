@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeOwnFolder, makeOwnFolderAt, removeFolder } from '../../src/host/own-folder.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 const ownFolder = () => makeOwnFolder(temporaryFolder(), 'own-')
 

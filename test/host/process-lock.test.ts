@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withDatabase } from '../../src/host/database.js'
 import { isLocked, isRunning, ProcessLock, runningIn, takeLock } from '../../src/host/process-lock.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 const FIVE_MINUTES_MS = 300_000
 const NOBODY = '0badf00d0badf00d'

@@ -2,7 +2,7 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { describeError, describeReason, isClosedPipe } from '../../src/host/system-error.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 const thrownBy = (work: () => unknown): unknown => {
   try {
@@ -41,7 +41,7 @@ describe('an error of the system', () => {
     ['ENOSPC', 'no space left on the disk'],
     ['SQLITE_IOERR_WRITE', 'disk I/O error'],
     ['SQLITE_READONLY_DBMOVED', 'removed, replaced or overwritten while it was open'],
-  ])('%s: %s', (code, words) => {
+  ])('of the code %s is described as: %s', (code, words) => {
     expect(describeReason(withCode(code))).toBe(words)
     expect(describeError(withCode(code), 'a')).toBe(`a: ${words}`)
   })

@@ -4,7 +4,7 @@ import Database from 'libsql'
 import { expect, it } from 'vitest'
 import { Journal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/rows.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { temporaryFolder } from '../support/index.js'
 
 it.each([
   {},

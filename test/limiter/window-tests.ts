@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Limiter, Purpose } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import type { ManualClock } from '../support/clock.js'
+import type { ManualClock } from '../support/index.js'
 
 const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
 

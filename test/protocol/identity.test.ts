@@ -20,7 +20,7 @@ describe('a data: URL', () => {
     ['data:image/svg+xml;utf8,<svg a="%">', '<svg a="%">', 'image/svg+xml'],
     ['data:image/png,%89PNG', Buffer.from([0x89, 0x50, 0x4e, 0x47]), 'image/png'],
     ['data:,é%C3%A9%', 'éé%', 'text/plain'],
-  ])('%s', (url, content, type) => {
+  ])('is summed up by its bytes and type: %s', (url, content, type) => {
     expect(summaryOf(url)).toEqual({
       sha256: sha256(content),
       bytes: Buffer.from(content).byteLength,

@@ -48,7 +48,7 @@ describe('an id', () => {
     ['..', false],
     ['a\u0000', false],
     ['a\ud800', false],
-  ])('%j → %s', (text, is) => {
+  ])('may be %j: %s', (text, is) => {
     expect(isRunId(text)).toBe(is)
   })
 

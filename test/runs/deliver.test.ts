@@ -6,11 +6,8 @@ import { RushesError } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
 import { deliver } from '../../src/runs/deliver.js'
 import type { RunsSession } from '../../src/runs/run.js'
-import { scripted } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { createManualClock, ONE_PIXEL_PNG, responseOf, temporaryFolder } from '../support/index.js'
 import { runState } from '../support/runs.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const OUTPUTS = 16
 
@@ -27,17 +24,10 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
       (_, at) => `https://cdn.example/${at}.png?until=${clock.monotonic() + validMs}`,
     )
   let asked = 0
-  const fetch: Fetch = async (request) => {
-    if (clock.monotonic() > Number(request.url.searchParams.get('until')))
-      return scripted({ status: 403 }).fetch(request)
-    await clock.sleep(1_000, request.signal)
-    const response = await scripted({ status: 200 }).fetch(request)
-    return {
-      ...response,
-      body: (async function* () {
-        yield ONE_PIXEL_PNG
-      })(),
-    }
+  const fetch: Fetch = async ({ url, signal }) => {
+    if (clock.monotonic() > Number(url.searchParams.get('until'))) return responseOf({ status: 403 })
+    await clock.sleep(1_000, signal)
+    return responseOf({ status: 200, body: ONE_PIXEL_PNG })
   }
   const run = runState({ status: 'succeeded', phase: 'succeeded', urls: urlsFor(firstMs) })
   const client = {

@@ -50,7 +50,7 @@ describe('one status request', () => {
     ['but not after 10 s', CREATED, refused(404), 10_000, { is: 'gave up' }],
     ['nor of a run of another process', FOREIGN, refused(404), 1_000, { is: 'gave up' }],
     ['another refusal is not excused', CREATED, refused(403), 1_000, { is: 'gave up' }],
-  ])('%s', (_, before, outcome, nowMs, step) => {
+  ])('has its next step: %s', (_, before, outcome, nowMs, step) => {
     expect(follow(before, outcome, at(nowMs)).step).toMatchObject(step)
   })
 

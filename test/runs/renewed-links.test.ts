@@ -3,27 +3,21 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { createCliService } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createFamily } from '../support/family.js'
-import { responseOf } from '../support/responses.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+import { createCliService, ONE_PIXEL_PNG, responseOf, temporaryFolder } from '../support/index.js'
 
 /** The first status response names one output, whose link has expired; later ones name `outputs` others. */
 function growing(service: { readonly counting: Fetch; readonly baseUrl: string }, outputs: number): Fetch {
   let looks = 0
   return async (request) => {
     const { pathname } = request.url
-    if (pathname.startsWith('/old/')) return responseOf({ status: 403, body: {} })
-    if (pathname.startsWith('/new/'))
-      return responseOf({ status: 200, body: ONE_PIXEL_PNG, headers: { 'content-type': 'image/png' } })
+    if (pathname.startsWith('/old/')) return responseOf({ status: 403 })
+    if (pathname.startsWith('/new/')) return responseOf({ status: 200, body: ONE_PIXEL_PNG })
     if (request.method !== 'GET' || !pathname.includes('/runs/')) return service.counting(request)
     const names = looks++ === 0 ? ['old/1'] : Array.from({ length: outputs }, (_, at) => `new/${at + 1}`)
     const urls = names.map((name) => `${service.baseUrl}/${name}`)
-    return responseOf({
-      status: 200,
-      body: { id: pathname.replace(/^.*\//, ''), status: 'succeeded', output: { urls } },
-    })
+    const body = { id: pathname.replace(/^.*\//, ''), status: 'succeeded', output: { urls } }
+    return responseOf({ status: 200, body })
   }
 }
 

@@ -6,8 +6,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { Limiter } from '../../src/limiter/index.js'
 import type { Row, RunsSession } from '../../src/runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../src/runs/schedule.js'
-import { createManualClock, type ManualClock } from '../support/clock.js'
-import { responseOf, type Scripted } from '../support/responses.js'
+import { createManualClock, type ManualClock, responseOf, type Scripted } from '../support/index.js'
 
 interface Options extends Partial<RunsSession> {
   readonly clock?: ManualClock

@@ -258,9 +258,7 @@ export class Run {
       if (intent !== undefined)
         journal?.accepted(intent, { id, status: statusIn(service), seed: seedIn(service) })
       const { kind, model, name } = meant
-      const output = intent && meant.output
-      const createdAtMs = clock.now()
-      this.known = { id, row: intent?.row, kind, model, name, input, output, service, createdAtMs }
+      this.known = { id, row: intent?.row, kind, model, name, input, service, createdAtMs: clock.now() }
       const nowMs = clock.monotonic()
       this.#beginFollowing(nowMs, nowMs)
       this.dueAtMs = nowMs + POLL_INTERVAL_MS.min

@@ -29,5 +29,5 @@ async function revisitCommand(
   const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
   if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/carry-out.js')
-  return revisit(service, ids, flags, { isDownload })
+  return revisit(service, ids, flags, { isDownload, isLast: flags.last })
 }

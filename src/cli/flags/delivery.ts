@@ -5,7 +5,6 @@ import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/file-system.js'
 import { quoteWord } from '../../host/shell.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { Run } from '../../runs/run.js'
 import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
 import type { Terminal } from '../terminal/output.js'
@@ -52,10 +51,10 @@ export interface Delivery {
   /** Whether to draw the results in the terminal, if it can. */
   readonly show: Show | undefined
   /**
-   * Returns the flags, quoted, with which a later command delivers the outputs of these runs in the same way. `isNamed`:
-   * whether it names them, and no other runs.
+   * Returns the flags, quoted, with which a later command delivers the outputs in the same way. `runs`: how many of the
+   * runs of this command it delivers.
    */
-  again(runs: readonly Run[], isNamed?: boolean): readonly string[]
+  again(runs: number): readonly string[]
 }
 
 export interface DeliveryNeeds {
@@ -63,8 +62,6 @@ export interface DeliveryNeeds {
   readonly runs: number
   /** Whether the command is `download`, which sends one status request unless --timeout is given. */
   readonly isDownload?: boolean
-  /** Whether the journal has a path of `-o` for one of the runs. */
-  readonly hasOutputs?: boolean
 }
 
 /**
@@ -73,7 +70,7 @@ export interface DeliveryNeeds {
 export async function deliveryOf(
   ctx: Terminal & Settings,
   options: DeliveryOptions,
-  { runs, isDownload = false, hasOutputs = false }: DeliveryNeeds,
+  { runs, isDownload = false }: DeliveryNeeds,
 ): Promise<Delivery> {
   // Loaded here because the help does not need it.
   const { parseTarget } = await import('../../download/file-names.js')
@@ -86,7 +83,7 @@ export async function deliveryOf(
     if (runs > 1)
       throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')
   }
-  if (options.sidecar === true && (target === undefined ? !hasOutputs : target.kind === 'stdout'))
+  if (options.sidecar === true && (target === undefined || target.kind === 'stdout'))
     throw usageError(
       '--sidecar needs -d or -o: it writes a file beside each download.',
       'Add -d or -o <path>.',
@@ -97,12 +94,7 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : timeoutOf(ctx, options.timeout),
     show: options.show === true ? 'flag' : ctx.setting('show') === 'off' ? undefined : 'setting',
-    again: (some, isNamed = true) =>
-      flagsAgain(
-        isDownload ? { ...options, download: true } : options,
-        some,
-        isNamed && some.length === runs,
-      ),
+    again: (some) => flagsAgain(isDownload ? { ...options, download: true } : options, some === runs),
   }
 }
 
@@ -117,16 +109,13 @@ function timeoutOf(settings: Settings, flag: string | undefined): number | undef
  */
 function flagsAgain(
   { download, output, overwrite, sidecar, show }: DeliveryOptions,
-  runs: readonly Run[],
   isForAll: boolean,
 ): readonly string[] {
   const isReusable = output !== undefined && (isForAll || /[/\\]$/.test(output) || output.includes('{id}'))
   const isDownload = download === true || output !== undefined
-  // `wait` and `download` find the path of the run in the journal.
-  const isKnown = runs.every(({ known }) => known?.output !== undefined)
   return [
     ...(isReusable ? ['-o', quoteWord(output)] : []),
-    ...(isDownload && !isReusable && !isKnown ? ['-d'] : []),
+    ...(isDownload && !isReusable ? ['-d'] : []),
     ...(overwrite === true ? ['--overwrite'] : []),
     ...(sidecar === true ? ['--sidecar'] : []),
     ...(show === true ? ['--show'] : []),

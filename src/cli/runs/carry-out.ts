@@ -4,12 +4,12 @@
  */
 import { dirname, relative, resolve, sep } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
-import { knownPaths, Namer, parseTarget, type Target } from '../../download/file-names.js'
+import { knownPaths, Namer } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
-import type { Downloader } from '../../download/index.js'
+import type { Downloader, Target } from '../../download/index.js'
 import { EXIT, usageError } from '../../errors.js'
-import { isFolder, nameProblem, reasonUnwritable } from '../../host/file-system.js'
-import type { Journal, JournalRun, Policy } from '../../journal/index.js'
+import { nameProblem, reasonUnwritable } from '../../host/file-system.js'
+import type { Journal, Policy } from '../../journal/index.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
 import { sourceFormOf } from '../../protocol/media.js'
 import { type MediaSource, mediaSources } from '../../protocol/media-parameters.js'
@@ -140,17 +140,19 @@ export async function revisit(
   ctx: Context,
   ids: readonly string[],
   options: DeliveryOptions,
-  { isDownload = false, observer }: RevisitOptions = {},
+  { isDownload = false, observer, isLast = false }: RevisitOptions,
 ): Promise<number> {
+  const isNamed = options.download === true || options.output !== undefined
+  const [last] = isLast && !isNamed ? ids : []
+  const output = last === undefined ? undefined : await openOutput(ctx, last)
+  const delivery = await deliveryOf(ctx, output ? { ...options, output } : options, {
+    runs: ids.length,
+    isDownload,
+  })
+  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const journal = await ctx.openJournal()
   const address = await ctx.address()
   const find = (id: string) => journal.tryRead(() => journal.find(address, id))
-  const isNamed = options.download === true || options.output !== undefined
-  const outputOf = (row: JournalRun | undefined) =>
-    row === undefined || isNamed || journal.filesOf(row).length > 0 ? undefined : row.output
-  const hasOutputs = ids.some((id) => outputOf(find(id)) !== undefined)
-  const delivery = await deliveryOf(ctx, options, { runs: ids.length, isDownload, hasOutputs })
-  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const own = () => {
     const rows = ids.flatMap((id) => find(id) ?? [])
     const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))
@@ -162,21 +164,24 @@ export async function revisit(
     const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
     if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
-    begins.push({ is: 'follow', run: { ...row, id, output: outputOf(row) } })
+    begins.push({ is: 'follow', run: { ...row, id } })
   }
   const command = { ctx, connection, delivery, begins, isFree: false, isFollowed: true }
   return (await carryOutRuns(command, observer)).code
 }
 
-interface RevisitOptions extends Pick<DeliveryNeeds, 'isDownload'> {
+interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   readonly observer?: Observer | undefined
+  /** Whether the run is that of the last command, whose `-o` counts until the run has a file. */
+  readonly isLast?: boolean | undefined
 }
 
-/** Without `-o` and `-d`, the `-o` of the command that created the run counts until the run has a file. */
-const targetOf = (begin: Begin, { target }: Delivery): Target | undefined =>
-  begin.is === 'follow' && begin.run.output !== undefined
-    ? parseTarget(relative('.', begin.run.output), { download: false, isFolder })
-    : target
+/** The `-o` of the command that created the run; undefined once the run has a file. */
+async function openOutput(ctx: Context, id: string): Promise<string | undefined> {
+  const journal = await ctx.journal()
+  const run = journal.find(await ctx.address(), id)
+  return run?.output === undefined || journal.filesOf(run).length > 0 ? undefined : relative('.', run.output)
+}
 
 interface CheckTargetOptions {
   readonly runs: number
@@ -230,21 +235,19 @@ async function carryOutRuns(
   }
   const view = await RunsView.open(ctx, begins.length)
   const printer = new RunPrinter(command, await printOf(command))
-  const targets = begins.map((begin) => targetOf(begin, delivery))
-  const downloads = targets.some((target) => target !== undefined)
-    ? new Downloads(command, session, await ctx.downloader(connection.fetch))
-    : undefined
+  const { target } = delivery
+  const downloads = target && new Downloads(command, target, session, await ctx.downloader(connection.fetch))
   const onProgress = (id: string, amount: TransferProgress) => {
     view.transfer(id, amount)
     observer?.transfer(amount)
   }
-  const rows = begins.map((begin, index): Row => {
-    const target = targets[index]
-    const row = { name: String(index), begin: () => begin }
-    return downloads === undefined || target === undefined
-      ? row
-      : { ...row, deliver: (run, state) => downloads.deliver(run, state, { target, onProgress }) }
-  })
+  const rows = begins.map(
+    (begin, index): Row => ({
+      name: String(index),
+      begin: () => begin,
+      ...(downloads !== undefined && { deliver: (run, state) => downloads.deliver(run, state, onProgress) }),
+    }),
+  )
   for await (const event of carryOut(rows, session)) {
     observer?.see(event)
     if (event.is === 'ended') downloads?.skip(event.run)
@@ -273,26 +276,24 @@ async function printOf(command: RunsCommand): Promise<(record: RunRecord) => voi
  */
 class Downloads {
   readonly #command: RunsCommand
+  readonly #target: Target
   readonly #session: RunsSession
   readonly #downloader: Downloader
-  /** Names the outputs of all runs that have the target of the command. */
-  readonly #namer: Namer | undefined
+  readonly #namer: Namer
   readonly #start = new InOrder<() => void>()
 
-  constructor(command: RunsCommand, session: RunsSession, downloader: Downloader) {
-    const { target } = command.delivery
+  constructor(command: RunsCommand, target: Target, session: RunsSession, downloader: Downloader) {
     this.#command = command
+    this.#target = target
     this.#session = session
     this.#downloader = downloader
-    this.#namer = target && new Namer(target)
+    this.#namer = new Namer(target)
   }
 
-  deliver(run: Run, state: RunState, download: Download): Promise<Delivered> {
-    const { target } = download
-    const isNumbered = target.kind === 'template' && target === this.#command.delivery.target
-    if (!isNumbered) return this.#download(run, state, download)
+  deliver(run: Run, state: RunState, onProgress: OnProgress): Promise<Delivered> {
+    if (this.#target.kind !== 'template') return this.#download(run, state, onProgress)
     return new Promise((resolve, reject) => {
-      this.#next(run, () => this.#download(run, state, download).then(resolve, reject))
+      this.#next(run, () => this.#download(run, state, onProgress).then(resolve, reject))
     })
   }
 
@@ -304,11 +305,11 @@ class Downloads {
     for (const each of this.#start.add(run.index, begin)) each()
   }
 
-  async #download(run: Run, state: RunState, { target, onProgress }: Download): Promise<Delivered> {
+  async #download(run: Run, state: RunState, onProgress: OnProgress): Promise<Delivered> {
     const { ctx, delivery } = this.#command
     const { id, known } = run
-    const namer = (target === delivery.target ? this.#namer : undefined) ?? new Namer(target)
-    const command = resumeCommand(ctx.globals, 'download', [id], delivery.again([run]))
+    const target = this.#target
+    const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1))
     const hint = `Download its outputs with \`${command}\`.`
     const delivered = await deliver(this.#session, state, {
       downloader: this.#downloader,
@@ -319,7 +320,7 @@ class Downloads {
       stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
       overwrite: delivery.overwrite,
       namesFor: async (urls, from) =>
-        namer.name(urls.slice(from).map(() => ({ runId: id, kind: known?.kind }))),
+        this.#namer.name(urls.slice(from).map(() => ({ runId: id, kind: known?.kind }))),
       onProgress: (amount) => onProgress(id, amount),
     })
     const { files, warnings } = delivered
@@ -330,7 +331,4 @@ class Downloads {
   }
 }
 
-interface Download {
-  readonly target: Target
-  onProgress(id: string, amount: TransferProgress): void
-}
+type OnProgress = (id: string, amount: TransferProgress) => void

@@ -41,7 +41,7 @@ export function linesOf(
 ): readonly string[] {
   if (!isFollowed) return [id]
   if (target?.kind === 'stdout') return []
-  if (target !== undefined || files.length > 0) return files.map(({ path }) => path)
+  if (target !== undefined) return files.map(({ path }) => path)
   return state?.phase === 'succeeded' ? state.urls : []
 }
 
@@ -226,7 +226,7 @@ export class RunPrinter {
     const isNamed = runs.length <= MAX_NAMED || (this.#creates && runs[0]?.known?.row === undefined)
     if (!isNamed && !this.#creates) return 'Resume with the same command.'
     const ids = isNamed ? runs.map(({ id }) => id) : 'all'
-    const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs, isNamed))
+    const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs.length))
     const it = runs.length === 1 ? 'it' : 'them'
     const stop = mayStop ? ` Stop ${it} with \`${resumeCommand(ctx.globals, 'cancel', ids)}\`.` : ''
     return `Resume with \`${resume}\`.${stop}`

@@ -134,6 +134,23 @@ test('a data: URL within an object is shown as its hash, and reaches the engine 
   expect(engine.jobs[0]?.input.palette).toEqual(input.palette)
 })
 
+test.each([
+  'a fox<sd_cpp_extra_args>{"width":4096,"height":4096}</sd_cpp_extra_args>',
+  '<SD_CPP_EXTRA_ARGS>{}</SD_CPP_EXTRA_ARGS>a fox',
+  'a fox<sd_cpp_<sd_cpp_extra_args></sd_cpp_extra_args>extra_args>{"seed":1}</sd_cpp_extra_args>',
+  'a fox<sd_cpp_extra_args>{"a":"<"}</sd_cpp_extra_args>',
+  'a fox</sd_cpp_extra_args>',
+])(
+  'no text of a user reaches an engine with the element that stable-diffusion.cpp executes: %s',
+  async (text) => {
+    const { service, engine, key } = await createPaidService([FREE])
+    const input = { prompt: text, negative_prompt: text, words: [text], more: { [text]: text } }
+    const run = await finished(service, { model: 'acme/free', input }, { key })
+    expect(run.input).toMatchObject(input)
+    expect(JSON.stringify(engine.jobs[0]?.input)).not.toMatch(/sd_cpp_extra_args|4096/i)
+  },
+)
+
 test('the refusal of an unknown model names the nearest one and at most ten', async () => {
   const { create } = await createPaidService()
   const { status, body } = await create('acme/filn', { prompt: 'x' })

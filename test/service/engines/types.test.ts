@@ -7,13 +7,10 @@ import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import {
   createCliService,
   createManualClock,
-  createTestService,
-  finished,
   jobOf,
   modelsFile,
   openModels,
   readEngineOf,
-  temporaryFolder,
 } from '../../support/index.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
 
@@ -69,46 +66,6 @@ test.each([
   [{ type: 'preview', timeout: '1m' }, 'timeout: "timeout" is not a key of an engine of type preview.'],
 ])('reports %j', (engine, problem) => {
   expect(readEngineOf({ engine }).problems).toEqual([expect.stringContaining(problem)])
-})
-
-test('no text of a user reaches an engine with the element that stable-diffusion.cpp executes', async () => {
-  const server = await createImagesServer('sdcpp')
-  const folder = temporaryFolder()
-  const negative = { negative: { type: 'string' }, words: { type: 'array', items: { type: 'string' } } }
-  const send = { negative: 'negative_prompt', words: 'styles' }
-  const documents = {
-    images: { engine: { type: 'images', url: `${server.url}/v1`, send }, input: negative },
-    sdapi: { engine: { type: 'sdapi', url: server.url, send }, input: negative },
-    command: { engine: { type: 'command', command: `cat > ${join(folder, 'input')}` }, input: negative },
-  }
-  const path = modelsFile(
-    ...Object.entries(documents).map(([name, rest]) => ({ name: `acme/${name}`, kind: 'image', ...rest })),
-  )
-  const clock = createManualClock()
-  const models = await openModels({ path }, { clock, env: { PATH: process.env.PATH } })
-  const service = await createTestService({ ...models, clock })
-  const hostile = [
-    'a fox<sd_cpp_extra_args>{"width":4096,"height":4096}</sd_cpp_extra_args>',
-    '<SD_CPP_EXTRA_ARGS>{}</SD_CPP_EXTRA_ARGS>a fox',
-    'a fox<sd_cpp_<sd_cpp_extra_args></sd_cpp_extra_args>extra_args>{"seed":1}</sd_cpp_extra_args>',
-    'a fox<sd_cpp_extra_args>{"a":"<"}</sd_cpp_extra_args>',
-    'a fox</sd_cpp_extra_args>',
-  ]
-  for (const text of hostile) {
-    // Within the rate limit of the key.
-    await service.clock.advance(10_000)
-    const input = { prompt: text, negative: text, words: [text], more: { [text]: text } }
-    for (const model of ['acme/images', 'acme/sdapi', 'acme/command']) {
-      expect((await finished(service, { model, input })).input).toMatchObject(input)
-    }
-    const sent = server.requests.filter(({ method }) => method === 'POST').map(({ body }) => body.toString())
-    const own = /<sd_cpp_extra_args>\{[^<]*\}<\/sd_cpp_extra_args>/
-    expect(sent).toHaveLength(2)
-    expect(sent.map((each) => each.replace(own, '')).join()).not.toMatch(/sd_cpp_extra_args/i)
-    expect(sent.join()).not.toMatch(/\b4096\b/)
-    expect(readFileSync(join(folder, 'input'), 'utf8')).not.toMatch(/sd_cpp_extra_args/i)
-    ;(server.requests as unknown[]).length = 0
-  }
 })
 
 test('the first command of the docs draws another picture for each run, with a seed that draws the same picture again', async () => {

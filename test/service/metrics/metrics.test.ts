@@ -1,7 +1,7 @@
 /** The metrics of the real service: they agree with what was done, and tell nobody's secrets. */
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createMetrics } from '../../../src/service/http/metrics.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { anyCharacter } from '../../support/any-character.js'
@@ -30,6 +30,8 @@ async function createMeasured(options: TestServiceOptions = {}) {
     sumOf(await metrics.text(), name, labels)
   return { ...service, metrics, count }
 }
+
+const FREE = { host: '127.0.0.1', port: 0 }
 
 type Measured = Awaited<ReturnType<typeof createMeasured>>
 
@@ -142,4 +144,37 @@ test('serves the other metrics in time while the database hangs', async () => {
   expect(parseMetrics(text).get('rushes_queue_length')?.samples).toEqual([])
   expect(text).toContain('rushes_credits_charged_total 0')
   expect(clock.monotonic() - began).toBeLessThanOrEqual(1_000)
+})
+
+test('the metrics port serves only /metrics, without a key, and the port of the service does not', async () => {
+  const service = await createMeasured()
+  const { url } = await service.metrics.listen(FREE)
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/)
+  const answer = await fetch(url)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  expect([...parseMetrics(await answer.text()).keys()]).toContain('rushes_queue_length')
+  expect((await fetch(url, { method: 'HEAD' })).status).toBe(200)
+  for (const path of ['/', '/metrics/x', '/healthz', '/api/v1/runs']) {
+    const other = await fetch(new URL(path, url))
+    expect([other.status, await other.json()]).toEqual([
+      404,
+      { error: { code: 'not_found', message: 'Not found.' } },
+    ])
+  }
+  expect((await fetch(url, { method: 'POST' })).status).toBe(404)
+  expect((await ask(service, 'GET', '/metrics')).status).toBe(404)
+})
+
+test('a metrics port in use is a usage error that names the flag', async () => {
+  const { metrics: other } = await createMeasured()
+  const port = Number(new URL((await other.listen(FREE)).url).port)
+  const metrics = createMetrics(createManualClock())
+  onTestFinished(() => metrics.close())
+  await expect(metrics.listen({ ...FREE, port })).rejects.toMatchObject({
+    code: 'usage',
+    exitCode: 2,
+    message: `Port ${port} on 127.0.0.1 is in use.`,
+    hint: 'Choose another one with --metrics-port, or use --metrics-port 0 for a free port.',
+  })
 })

@@ -1,6 +1,4 @@
 /** What the operator of a service pays: the map `cost`, engines that charge, prices that follow, and hosted engines. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
 import { type HostedModel, readHosted } from '../../../src/service/engines/hosted/index.js'
@@ -9,19 +7,13 @@ import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { chargesForRuns } from '../../../src/service/models/model-with-engine.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { temporaryFolder } from '../../support/index.js'
+import { modelsFile } from '../../support/index.js'
 
 const ENV = { FAL_KEY: 'fal-secret', REPLICATE_API_TOKEN: 'r8_secret' }
 const FAL = { type: 'fal', model: 'fal-ai/flux/dev' }
 
-function fileOf(document: object): string {
-  const path = join(temporaryFolder(), 'a.json')
-  writeFileSync(
-    path,
-    JSON.stringify({ name: 'acme/x', kind: 'video', input: { image_urls: false }, ...document }),
-  )
-  return path
-}
+const fileOf = (document: object) =>
+  modelsFile({ name: 'acme/x', kind: 'video', input: { image_urls: false }, ...document })
 
 const read = (document: object, env = ENV, types = ENGINE_TYPES) =>
   readModels({ path: fileOf(document), env, types })[0]
@@ -189,14 +181,10 @@ describe('a hosted engine', () => {
   )
 
   it('says who pays', async () => {
-    const path = join(temporaryFolder(), 'models.json')
-    writeFileSync(
-      path,
-      JSON.stringify([
-        { name: 'a/fal', kind: 'video', engine: FAL, input: { image_urls: false } },
-        { name: 'a/openai', kind: 'image', engine: { type: 'images', url: 'https://api.openai.com/v1' } },
-        { name: 'a/local', kind: 'image', engine: { type: 'images', url: 'http://127.0.0.1:1/v1' } },
-      ]),
+    const path = modelsFile(
+      { name: 'a/fal', kind: 'video', engine: FAL, input: { image_urls: false } },
+      { name: 'a/openai', kind: 'image', engine: { type: 'images', url: 'https://api.openai.com/v1' } },
+      { name: 'a/local', kind: 'image', engine: { type: 'images', url: 'http://127.0.0.1:1/v1' } },
     )
     const { models } = await openModelSet({ path, env: ENV })
     expect(models.map(({ payer }) => payer)).toEqual([

@@ -47,39 +47,26 @@ const path = fc.oneof(
     .map((parts) => `/outputs/${parts.map((each) => encodeURIComponent(each.toWellFormed())).join('/')}`),
   fc.constantFrom(...PATHS),
 )
-const name = fc.constantFrom('model', 'input', 'prompt', 'image_urls', 'quality', 'toString')
-/** With the names and values that mean something. */
-const meaningful = fc.dictionary(
-  fc.oneof(name, word),
-  fc.oneof(word, fc.constantFrom(...Object.values(LOCAL_MODELS), 'data:;base64,%zz', 'high'), fc.jsonValue()),
+const name = fc.constantFrom(
+  ...['model', 'input', 'prompt', 'image_urls', 'aspect_ratio', 'quality', 'duration', 'toString'],
 )
+const MEANT = [...Object.values(LOCAL_MODELS), 'data:;base64,%zz', 'high', '16:9', '10']
 const dataUrl = fc
   .tuple(fc.constantFrom('data:', 'data:image/png;base64,'), word)
   .map((parts) => parts.join(''))
-const input = fc.oneof(
-  fc.jsonValue(),
-  meaningful,
-  fc.record(
-    {
-      prompt: fc.oneof(word, fc.jsonValue()),
-      aspect_ratio: fc.oneof(fc.constantFrom('16:9', '1:1'), fc.jsonValue()),
-      quality: fc.oneof(fc.constantFrom('basic', 'high'), fc.jsonValue()),
-      duration: fc.oneof(fc.constantFrom('5', '10'), fc.jsonValue()),
-      image_urls: fc.oneof(fc.array(fc.oneof(word, dataUrl)), fc.jsonValue()),
-    },
-    { requiredKeys: [] },
-  ),
+const value = fc.oneof(
+  ...[word, fc.constantFrom(...MEANT), dataUrl, fc.array(fc.oneof(word, dataUrl)), fc.jsonValue()],
 )
+/** With the names and values that mean something. */
+const meaningful = fc.dictionary(fc.oneof(name, word), value)
+const create = fc.record({
+  model: fc.oneof(fc.constantFrom(...Object.values(LOCAL_MODELS)), fc.jsonValue()),
+  input: fc.oneof(meaningful, fc.jsonValue()),
+})
 const body = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
   fc.json(),
-  meaningful.map((value) => JSON.stringify(value)),
-  fc
-    .record({
-      model: fc.oneof(fc.constantFrom(...Object.values(LOCAL_MODELS)), fc.jsonValue()),
-      input,
-    })
-    .map((value) => JSON.stringify(value)),
+  fc.oneof(meaningful, create).map((each) => JSON.stringify(each)),
 )
 const contentType = fc.constantFrom(
   ...['application/json', 'text/plain', ';;;', 'multipart/form-data', 'application/json; charset=x'],

@@ -51,14 +51,15 @@ async function open() {
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
   const storage = createLocalStorage(folder, clock)
   const foreign: string[] = []
-  const sweep = (options: Partial<RetentionOptions> = {}) =>
+  const retentionOf = (options: Partial<RetentionOptions> = {}) =>
     new Retention({
       ...{ store, storage, clock, retainMs: RETAIN_MS, log: silentLog },
       work: join(root, 'work'),
       onForeign: () => void foreign.push(root),
       onError: (error) => expect.fail(String(error)),
       ...options,
-    }).sweep()
+    })
+  const sweep = (options?: Partial<RetentionOptions>) => retentionOf(options).sweep()
   /** A run with an input and an output, which ends now. */
   async function end(id: string) {
     await store.addRun(newRun({ id, accountId, createdAtMs: clock.now() }), () => {})
@@ -70,7 +71,7 @@ async function open() {
   const left = () => readdirSync(folder).filter((name) => name !== 'database-id')
   // As the start of a service does it.
   await sweep({ retainMs: undefined })
-  return { clock, store, storage, sweep, end, left, foreign, folder, path, openStore }
+  return { clock, store, storage, retentionOf, sweep, end, left, foreign, folder, path, openStore }
 }
 
 test('removes all files of runs that ended before, and no others', async () => {
@@ -146,7 +147,7 @@ test('runs whose folders cannot be removed keep no others from being removed, an
 })
 
 test('a sweep that is closed marks no further runs', async () => {
-  const { clock, store, storage, sweep, end, left } = await open()
+  const { clock, store, retentionOf, sweep, end, left } = await open()
   // More than one call of the store returns.
   for (let at = 0; at < 101; at++) await end(`old${at}`)
   clock.jump(RETAIN_MS + 1)
@@ -157,10 +158,7 @@ test('a sweep that is closed marks no further runs', async () => {
     void retention.close()
     return runs
   }
-  const retention = new Retention({
-    ...{ store: { ...store, expireFiles }, storage, clock, retainMs: RETAIN_MS, log: silentLog },
-    ...{ work: '', onForeign: () => {}, onError: (error) => expect.fail(String(error)) },
-  })
+  const retention = retentionOf({ store: { ...store, expireFiles } })
   expect([await retention.sweep(), marked, left().length]).toEqual([100, 100, 1])
   expect([await sweep(), left()]).toEqual([1, []])
 })

@@ -5,10 +5,10 @@ import { systemClock } from '../../../src/host/clock.js'
 import type { Store } from '../../../src/service/store/index.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import type { PostgresOptions } from '../../../src/service/store/postgres/index.js'
-import type { NewRun } from '../../../src/service/store/run.js'
 import { DatabaseUnavailable } from '../../../src/service/store/sql.js'
+import { fillStore } from '../../contract/filled-store.js'
 import { createConsoleService, signInByLink, submitRun, wordsOf } from '../../support/console.js'
-import { claimRun, createManualClock, held, storedOutput } from '../../support/index.js'
+import { claimRun, createManualClock, held, newRun, storedOutput } from '../../support/index.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -19,24 +19,23 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { newRun as createNewRun } from '../../support/runs.js'
 
 const output = (token: string) => storedOutput({ token })
 
-async function openWithKey(url: string, credits: number, clock?: PostgresOptions['clock']) {
-  const store = await openTestStore(url, clock)
-  const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
-  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
-  const newRun = (id: string): NewRun => createNewRun({ id, accountId, keyId, price: 1 })
-  const add = (id: string) => store.addRun(newRun(id))
-  const status = async (id: string) => (await store.findRun(id, accountId))?.status
-  return { store, accountId, newRun, add, status }
+async function openFilled(url: string, credits: number, clock?: PostgresOptions['clock']) {
+  const { store, accountId, keyId, statusOf, runOf } = await fillStore(
+    () => openTestStore(url, clock),
+    credits,
+  )
+  const add = (id: string, by: Pick<Store, 'addRun'> = store) =>
+    by.addRun(newRun({ id, accountId, keyId, price: 1 }))
+  return { store, accountId, statusOf, runOf, add }
 }
 
 /** A store behind a proxy, and one beside it that sees what became of things. */
 async function openBehindProxy(credits = 5) {
   const url = await temporaryDatabase()
-  const beside = await openWithKey(url, credits)
+  const beside = await openFilled(url, credits)
   const proxy = await createPostgresProxy(url)
   onTestFinished(() => proxy.close())
   const behind = await openTestStore(proxy.url, systemClock)
@@ -72,31 +71,31 @@ describePostgres('on PostgreSQL', () => {
     ['the first statement', 'BEGIN', false],
   ])('a create takes effect once when %s is lost', async (_name, at, reachesServer) => {
     // With the last credit: what was committed must not be refused for want of it.
-    const { behind, beside, proxy, newRun, status } = await openBehindProxy(1)
+    const { behind, beside, proxy, add, statusOf } = await openBehindProxy(1)
     proxy.breakAt(at, reachesServer)
-    await behind.addRun(newRun('one'))
+    await add('one', behind)
     expect(proxy.broken).toBe(1)
-    expect(await status('one')).toBe('queued')
+    expect(await statusOf('one')).toBe('queued')
     expect(await beside.listAccounts()).toMatchObject([{ balance: 0, runs: 1 }])
-    await expect(behind.addRun(newRun('two'))).rejects.toMatchObject({
+    await expect(add('two', behind)).rejects.toMatchObject({
       code: 'insufficient_balance',
     })
     expect((await beside.verify()).problems).toEqual([])
   })
 
   test.each([true, false])('a result is written once (it reaches the server: %s)', async (reachesServer) => {
-    const { behind, proxy, store, accountId, add } = await openBehindProxy()
+    const { behind, proxy, store, runOf, add } = await openBehindProxy()
     await add('one')
     await claimRun(store, 'me')
     const one = held('one', 'me', 6)
     proxy.breakAt('COMMIT\0', reachesServer)
     expect(await behind.finishRun(one, [output('t')])).toBe(true)
     expect(await behind.finishRun(one, [output('u')])).toBe(false)
-    expect((await store.findRun('one', accountId))?.outputs).toEqual([output('t')])
+    expect((await runOf('one'))?.outputs).toEqual([output('t')])
   })
 
   test('a result whose write timed out after 5 s is kept if it had been committed', async () => {
-    const { proxy, store, add, status } = await openBehindProxy()
+    const { proxy, store, add, statusOf } = await openBehindProxy()
     // The 5 s pass when the answer is lost.
     const clock = { ...systemClock, monotonic: () => proxy.broken * 5_000 }
     const behind = await openTestStore(proxy.url, clock)
@@ -105,7 +104,7 @@ describePostgres('on PostgreSQL', () => {
     const finish = () => behind.finishRun(held('one', 'me', 6), [output('t')])
     proxy.breakAt('COMMIT\0', true)
     await expect(finish()).rejects.toBeInstanceOf(DatabaseUnavailable)
-    expect(await status('one')).toBe('succeeded')
+    expect(await statusOf('one')).toBe('succeeded')
     expect([await finish(), await finish()]).toEqual([true, true])
   })
 
@@ -135,7 +134,7 @@ describePostgres('on PostgreSQL', () => {
   ]
   test.each(OPERATIONS)('%s survives connections that the server ends', async (_name, operation) => {
     const url = await temporaryDatabase()
-    const { store, add } = await openWithKey(url, 1_000)
+    const { store, add } = await openFilled(url, 1_000)
     const server = await sharedPostgres()
     for (let n = 0; n < 20; n++) await add(`run_${n}`)
     for (let n = 0; n < 10; n++) await claimRun(store, 'me')
@@ -154,7 +153,7 @@ describePostgres('on PostgreSQL', () => {
       onTestFinished(() => server.stop())
       const clock = createManualClock()
       const url = await server.createDatabase()
-      const { store, add, status } = await openWithKey(url, 10, clock)
+      const { store, add, statusOf } = await openFilled(url, 10, clock)
       const closing = await openTestStore(url, clock)
       await server.halt()
       const failureOf = (operation: () => Promise<unknown>): Promise<unknown> =>
@@ -166,7 +165,7 @@ describePostgres('on PostgreSQL', () => {
         )
       for (const operation of [
         () => add('one'),
-        () => status('one'),
+        () => statusOf('one'),
         () => store.renewRuns('me', []),
         () => claimRun(store, 'me'),
       ]) {
@@ -183,7 +182,7 @@ describePostgres('on PostgreSQL', () => {
       expect(clock.monotonic() - startedMs).toBeLessThan(1_500)
       await server.resume()
       await add('one')
-      expect(await status('one')).toBe('queued')
+      expect(await statusOf('one')).toBe('queued')
       await store.checkWritable()
     },
   )

@@ -136,7 +136,6 @@ export interface JournalOptions {
   /** Returns the wall-clock time in milliseconds. */
   now(): number
   warn(message: string): void
-  readonly lockTimeoutMs?: number | undefined
 }
 
 const LOCK_TIMEOUT_MS = 5_000
@@ -167,13 +166,13 @@ export class Journal {
   }
 
   #open(): void {
-    const { folder, warn, lockTimeoutMs: busyTimeoutMs = LOCK_TIMEOUT_MS } = this.#options
+    const { folder, warn } = this.#options
     const onQuarantine = (to: string) =>
       warn(
         `The journal ${this.path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`,
       )
     try {
-      const file = { path: this.path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs } as const
+      const file = { path: this.path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs: LOCK_TIMEOUT_MS } as const
       this.#database = openOrQuarantine({ ...file, synchronous: 'NORMAL' }, onQuarantine)
     } catch (error) {
       if (error instanceof NewerFormat) throw newerState(folder, error)

@@ -1,5 +1,5 @@
 /** Numbers, times and URLs as the pages show them. */
-import { shortened } from '../protocol/text.js'
+import { capitalized, shortened } from '../protocol/text.js'
 
 export const number = (value: number): string => value.toLocaleString('en')
 /** `1 run`, `1,200 runs` */
@@ -32,7 +32,6 @@ const full = new Intl.DateTimeFormat('en', {
 })
 export const fullTime = (ms: number): string => `${full.format(ms)} UTC`
 
-export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 /** `Aspect ratio` for `aspect_ratio`, `Image` for `image_urls`. */
 export const labelOf = (name: string): string =>
   capitalized(name.replace(/_urls$/, 's').replace(/[_.-]+/g, ' '))

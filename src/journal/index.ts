@@ -172,7 +172,11 @@ export class Journal {
         `The journal ${this.path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`,
       )
     try {
-      const file = { path: this.path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs: LOCK_TIMEOUT_MS } as const
+      const file = {
+        path: this.path,
+        migrations: JOURNAL_MIGRATIONS,
+        busyTimeoutMs: LOCK_TIMEOUT_MS,
+      } as const
       this.#database = openOrQuarantine({ ...file, synchronous: 'NORMAL' }, onQuarantine)
     } catch (error) {
       if (error instanceof NewerFormat) throw newerState(folder, error)

@@ -58,6 +58,8 @@ function withinLevels(value: unknown, levels: number): unknown {
   )
 }
 
+export const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
 /** Ends a text with a full stop, unless it ends with another mark. */
 export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 

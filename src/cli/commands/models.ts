@@ -5,7 +5,7 @@ import { describeError, errorCode, isSystemError } from '../../host/system-error
 import { documentJson } from '../../protocol/model-document.js'
 import { describeValues, KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
-import { didYouMean, orList, shortened } from '../../protocol/text.js'
+import { capitalized, didYouMean, orList, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-models.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { defaultText, flagsOf } from '../flags/model-flags.js'
@@ -197,7 +197,7 @@ function refuseChange(error: unknown): never {
 
 function report({ out }: Context, name: string, result: 'added' | 'replaced' | 'removed'): void {
   out.answer({ model: name, result })
-  out.note(`${result.charAt(0).toUpperCase()}${result.slice(1)} ${name}.`)
+  out.note(`${capitalized(result)} ${name}.`)
 }
 
 interface ShownModel {

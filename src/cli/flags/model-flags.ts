@@ -12,7 +12,7 @@ import {
   type ParameterSchema,
   valueOfText,
 } from '../../protocol/models.js'
-import { shortened } from '../../protocol/text.js'
+import { capitalized, shortened } from '../../protocol/text.js'
 import { globalOptions } from '../settings/globals.js'
 import { type DeliveryOptions, deliveryOptions } from './delivery.js'
 import { labelOption, onlyOne, repeated } from './values.js'
@@ -52,8 +52,6 @@ export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string
   }
   return flags
 }
-
-const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 /** Joins the parts of a help text that are not empty. */
 const joined = (...parts: readonly string[]): string =>

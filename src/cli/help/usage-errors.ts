@@ -3,7 +3,7 @@ import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { KINDS } from '../../protocol/models.js'
-import { nearest, orList } from '../../protocol/text.js'
+import { capitalized, nearest, orList } from '../../protocol/text.js'
 import { argumentWords, fullName, seeHelp } from './format-help.js'
 
 /** `words`: from the unknown one on. */
@@ -71,10 +71,7 @@ export function usageOf({ code, message }: CommanderError, command: Command): Ru
     case 'commander.excessArguments':
       return usageError('Too many arguments.', usage)
     default:
-      return usageError(
-        `${first.charAt(0).toUpperCase()}${first.slice(1)}.`.replace(/([.?)])\.$/, '$1'),
-        help,
-      )
+      return usageError(`${capitalized(first)}.`.replace(/([.?)])\.$/, '$1'), help)
   }
 }
 

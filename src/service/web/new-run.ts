@@ -8,7 +8,7 @@ import { dataUrl, isSentImage, mediaContentType, mediaProblem } from '../../prot
 import { firstPicture, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { listedValues, type ModelDocument, type ModelInput, valueOfText } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
-import { shortened } from '../../protocol/text.js'
+import { capitalized, shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
 import { logCreate } from '../http/api-routes.js'
 import { defaultDocument, findDocument } from '../models/served-model.js'
@@ -217,8 +217,7 @@ function inputOf({ input: { properties } }: ModelDocument, values: Values, sourc
 
 const problemsOf = ({ input: schema }: ModelDocument, input: ModelInput) =>
   inputProblems(schema, input).map(
-    ({ parameter, message }) =>
-      [parameter.replace(/\/.*/, ''), `${message.charAt(0).toUpperCase()}${message.slice(1)}.`] as const,
+    ({ parameter, message }) => [parameter.replace(/\/.*/, ''), `${capitalized(message)}.`] as const,
   )
 
 /** Creates the runs one after another, and adds the id of each to `ids`. Throws `Refusal`. */

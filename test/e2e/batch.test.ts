@@ -77,11 +77,11 @@ describe.skipIf(!canMount)('a batch on a read-only disk', () => {
       `mkdir disk; exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=16m tmpfs disk && cp shots.yaml disk && cd disk || exit 99
        rushes batch shots.yaml -q >/dev/null; echo "made $?"
        mount -o remount,ro . || exit 99
-       for words in '' --check --dry-run; do env -u RUSHES_API_KEY rushes batch shots.yaml $words >/dev/null 2>&1; echo "exit $?"; done
+       env -u RUSHES_API_KEY rushes batch shots.yaml >/dev/null 2>&1; echo "exit $?"
        rushes batch shots.yaml --force; echo "force $?"
        ls -A | tr '\\n' ' '`)}`,
     )
-    expect(stdout).toBe('made 0\nexit 0\nexit 0\nexit 0\nforce 2\nassets hen.png shots.lock.json shots.yaml ')
+    expect(stdout).toBe('made 0\nexit 0\nforce 2\nassets hen.png shots.lock.json shots.yaml ')
     expect(stderr.match(/error:/g)).toHaveLength(1)
     expect(stderr).toMatch(
       /error: Cannot write the lock file shots\.lock\.json: read-only file system\. Nothing was sent\./,

@@ -67,7 +67,7 @@ describe.concurrent('an installation without the SQLite package of the platform'
     return place.with({ NODE_OPTIONS: `--require ${preload}` })
   }
 
-  it.each([['list'], ['run', 'image', 'a fox', '--local'], ['serve', '--port', '0']])(
+  it.each([['list'], ['run', 'image', 'a fox', '--local']])(
     '%s: says how to install it, and exits 2',
     async (...words) => {
       const { code, stdout, stderr } = await rushes(withoutSqlite(createPlace()), words)

@@ -62,11 +62,6 @@ const drawnBy = (stdout: string): readonly string[] =>
     .split(/[\r\n]+/)
     .filter((line) => /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/.test(line))
 
-const writeRows = (place: Place, count: number) => {
-  const rows = Array.from({ length: count }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`)
-  writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows.join('')}`)
-}
-
 describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   let service: Service
   beforeAll(async () => {
@@ -107,30 +102,22 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(/run_\w+\.png\r\n/.test(stdout)).toBe(true)
   })
 
-  it('with --no-color counts the runs of a batch on one line, and shows the results', async () => {
+  it('with --no-color counts the runs of a batch on one line, also when it is resized, and shows the results', async () => {
     const place = await personAt(service)
-    writeRows(place, 6)
-    const { code, stdout } = await onTerminal(place, 'batch shots.yaml --no-color', { rows: 12 }).ended
+    const rows = Array.from({ length: 6 }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`)
+    writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows.join('')}`)
+    const { code, stdout } = await bash(
+      place.with({ TERM: 'xterm-256color' }),
+      `script -qec 'stty cols 100 rows 12; rushes batch shots.yaml --no-color & job=$!
+       for size in "30 10" "200 50" "12 4" "80 24"; do sleep 0.4; set -- $size; stty cols $1 rows $2; kill -WINCH $job; done
+       wait $job' /dev/null`,
+    )
     expect(code).toBe(0)
     expectCursorIsBack(stdout)
     expect(stripVTControlCharacters(stdout)).toMatch(/\d of 6 left · \d (queued|processing|succeeded)/)
     expect(stdout).not.toMatch(COLOUR)
     for (let at = 0; at < 6; at++) expect(stdout).toMatch(new RegExp(`shot-${at}\\.png\\r\\n`))
     expect(stdout).toMatch(/6 runs: 6 created/)
-  })
-
-  it('may be resized during a batch', async () => {
-    const place = await personAt(service)
-    writeRows(place, 6)
-    const { code, stdout } = await bash(
-      place.with({ TERM: 'xterm-256color' }),
-      `script -qec 'stty cols 100 rows 40; rushes batch shots.yaml & job=$!
-       for size in "30 10" "200 50" "12 4" "80 24"; do sleep 0.4; set -- $size; stty cols $1 rows $2; kill -WINCH $job; done
-       wait $job' /dev/null`,
-    )
-    expect(code).toBe(0)
-    for (let at = 0; at < 6; at++) expect(stdout).toContain(`shot-${at}.png`)
-    expectCursorIsBack(stdout)
   })
 
   /** Types the URL of a service, and then `typed`, at the prompts of login. */

@@ -108,7 +108,7 @@ export async function runCli(line: CommandLine, options: RunOptions = {}): Promi
   const argv = wordsOf(line)
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
   const state = join(home, 'state')
-  if (!existsSync(state)) {
+  if (existsSync(home) && !existsSync(state)) {
     readyDatabase('journal', join(state, 'journal.db'))
     readyDatabase('limits', join(state, 'limits.db'))
     if (argv.includes('--local')) readyDatabase('service', join(state, 'local', 'service.db'))

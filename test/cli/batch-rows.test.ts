@@ -9,9 +9,7 @@ import { administer } from '../support/service.js'
 
 it('rows wait for the outputs of the rows that they use, and get them as references', async () => {
   const { run, created, path, lock, engine } = await createFamily()
-  const first = await run()
-  expect(first).toMatchObject({ code: 0 })
-  expect(first.stderr).toMatch(/^4 runs: 4 created \(/m)
+  expect(await run()).toMatchObject({ code: 0, stderr: expect.stringMatching(/^4 runs: 4 created \(/m) })
   const prompts = created()
   expect(prompts[0]).toBe(SHEET.prompt)
   expect(prompts.indexOf(CLIP.prompt)).toBeGreaterThan(prompts.indexOf(RUN.prompt))
@@ -154,15 +152,14 @@ it('a row whose create has an unknown outcome blocks the rows that use it', asyn
 })
 
 it('a reference to an output is its URL while the service has it, which one request of a byte without the key finds out', async () => {
-  const { run, service, write } = await createFamily([SHEET, RUN])
+  const { run, service, write } = await createFamily([SHEET])
   await run()
-  expect(imagesSentFor(service, RUN.prompt)).toEqual([
-    expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/outputs\//),
-  ])
-  write([SHEET, RUN, SIT])
+  write([SHEET, SIT])
   service.requests.length = 0
   await run()
-  expect(imagesSentFor(service, SIT.prompt)).toEqual([expect.stringMatching(/^http:/)])
+  expect(imagesSentFor(service, SIT.prompt)).toEqual([
+    expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/outputs\//),
+  ])
   const probe = service.requests.find(({ headers }) => headers.range !== undefined)
   expect(probe?.headers).toMatchObject({ range: 'bytes=0-0' })
   expect(probe?.headers).not.toHaveProperty('authorization')
@@ -173,28 +170,19 @@ it('an output that is downloaded again with other bytes is refused, and nothing 
   await family.run()
   family.created()
   rmSync(family.path('sheet.png'))
-  const corrupt: Fetch = async (request) => {
-    const answer = await family.service.counting(request)
-    if (!request.url.pathname.startsWith('/outputs/')) return answer
-    async function* changed() {
-      for await (const chunk of answer.body) yield Buffer.from(chunk).fill(0x20, 100)
-    }
-    return { ...answer, body: changed() }
-  }
-  const { code, stderr } = await family.run([], { fetch: corrupt })
+  const { code, stderr } = await family.run([], { faults: ['output:corrupt'] })
   expect([code, stderr]).toEqual([12, expect.stringMatching(/other bytes than the lock file says/)])
   expect(existsSync(family.path('sheet.png'))).toBe(false)
   expect([(await family.run()).code, family.created()]).toEqual([0, []])
 })
 
 type Family = Awaited<ReturnType<typeof createFamily>>
-/** Writes these files when a run is created. */
+/** Writes sheet.png by hand when a run is created. */
 const editing =
-  (family: Family, ...names: readonly string[]): Fetch =>
+  ({ path, service }: Family): Fetch =>
   (request) => {
-    if (request.method === 'POST')
-      for (const name of names) writeFileSync(family.path(name), `${name} by hand`)
-    return family.service.counting(request)
+    if (request.method === 'POST') writeFileSync(path('sheet.png'), 'by hand')
+    return service.counting(request)
   }
 it('a file that changes while its run renders keeps its changes, with the result beside it, which later batches do not pay for', async () => {
   const family = await createFamily([SHEET])
@@ -202,9 +190,9 @@ it('a file that changes while its run renders keeps its changes, with the result
   const red = { ...SHEET, prompt: 'a red fox' }
   family.write([red, RUN])
   family.created()
-  const { code, stdout, stderr } = await family.run([], { fetch: editing(family, 'sheet.png') })
+  const { code, stdout, stderr } = await family.run([], { fetch: editing(family) })
   expect({ code, created: family.created() }).toEqual({ code: 12, created: [red.prompt] })
-  expect(readFileSync(family.path('sheet.png'), 'utf8')).toBe('sheet.png by hand')
+  expect(readFileSync(family.path('sheet.png'), 'utf8')).toBe('by hand')
   expect(family.lock().sheet).toMatchObject({
     file: 'sheet-2.png',
     sha256: sha256(family.path('sheet-2.png')),
@@ -225,7 +213,7 @@ it('a file that changes while its run renders keeps its changes, with the result
 
 it('a file that changed while its run rendered gives way to the result in the next batch with --overwrite, which pays nothing', async () => {
   const family = await createFamily([SHEET])
-  await family.run([], { fetch: editing(family, 'sheet.png') })
+  await family.run([], { fetch: editing(family) })
   const result = sha256(family.path('sheet-2.png'))
   family.created()
   expect((await family.run('--overwrite')).code).toBe(0)
@@ -235,7 +223,7 @@ it('a file that changed while its run rendered gives way to the result in the ne
 
 it('a file that changes while its run renders gives way to the result at once with --overwrite', async () => {
   const family = await createFamily([SHEET])
-  expect((await family.run('--overwrite', { fetch: editing(family, 'sheet.png') })).code).toBe(0)
+  expect((await family.run('--overwrite', { fetch: editing(family) })).code).toBe(0)
   expect(family.pictures()).toEqual(['sheet.png'])
   expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
 })
@@ -243,7 +231,7 @@ it('a file that changes while its run renders gives way to the result at once wi
 it('a result beside a file that has changed takes no name of another file or of another output', async () => {
   const family = await createFamily([SHEET, { ...SHEET, name: 'sheet-2', prompt: 'another' }])
   writeFileSync(family.path('sheet-3.png'), 'mine')
-  const { code } = await family.run('--json', { fetch: editing(family, 'sheet.png') })
+  const { code } = await family.run('--json', { fetch: editing(family) })
   expect(code).toBe(12)
   expect(family.pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet-4.png', 'sheet.png'])
   expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])

@@ -275,6 +275,16 @@ it.each(['', '--overwrite'])('the file of a row that --only leaves out stays, wi
   expect([created(), sums()]).toEqual([[], before])
 })
 
+it('a row that --only leaves out keeps its picture when a selected row gets its earlier prompt', async () => {
+  const { run, write, created, contents } = await start([row({ name: 'fox' })])
+  await run()
+  const { fox } = contents()
+  created()
+  write([{ name: 'fox', prompt: 'a wolf' }, row({ name: 'vixen' })])
+  expect([(await run('--only vixen')).code, created()]).toEqual([0, [PROMPT]])
+  expect(contents().fox).toBe(fox)
+})
+
 it('a file that a killed batch was moving stays while --only leaves its row out', async () => {
   const { run, path, created, lockPath, sums } = await swapping()
   const [fox, hen = ''] = sums()

@@ -1,5 +1,6 @@
 /** `rushes batch`, carried out against the service: what is created, what is remembered, what is printed. */
 import {
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -428,6 +429,14 @@ async function createLost() {
   family.editJournal(`UPDATE runs SET id = 'run_gone'`)
   return family
 }
+
+it('a batch takes over no run in flight of another manifest', async () => {
+  const { service, created, manifest, path } = await createPending()
+  mkdirSync(path('other'))
+  copyFileSync(manifest, path('other/shots.json'))
+  expect((await service.run(`batch ${path('other/shots.json')} --timeout 30s`)).code).toBe(11)
+  expect(created()).toEqual([SHEET.prompt])
+})
 
 it('a batch whose time limit passes before a replica knows the new run does not advise to pay again', async () => {
   const { run, service, flights } = await createFamily([SHEET])

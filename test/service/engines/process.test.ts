@@ -228,27 +228,22 @@ describe('the environment of a command', () => {
   })
 
   test.each([
-    [{ PGPASSWORD: 'root' }, { USER: 'root', LOGNAME: 'root' }],
-    [{ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }, { NODE_ENV: 'test' }],
-    [{ PGPASSWORD: '1' }, { HF_HUB_OFFLINE: '1' }],
-    [{ PGPASSWORD: '#secret-long-1' }, { EMPTY: '' }],
+    [{ PGPASSWORD: 'root' }, undefined, { USER: 'root', LOGNAME: 'root' }],
+    [{ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }, undefined, { NODE_ENV: 'test' }],
+    [{ PGPASSWORD: '1' }, undefined, { HF_HUB_OFFLINE: '1' }],
+    [{ PGPASSWORD: '#secret-long-1' }, undefined, { EMPTY: '' }],
     [
       { PGPASSWORD: 'postgres' },
+      undefined,
       { PATH: '/usr/lib/postgresql/bin:/opt/postgres:/bin', HOME: '/var/lib/postgres' },
     ],
-  ])('with %j of the service, %j is kept', (secrets, env) => {
-    expect(commandEnvironment({ ...secrets, ...env })).toEqual(env)
-  })
-
-  test.each([
-    ['postgres://rushes:1@db/rushes', { CUDA_VISIBLE_DEVICES: '1' }],
-    ['postgres://rushes:rushes@db/rushes', { USER: 'rushes' }],
-    ['postgres://db/rushes', { MODELS: 'postgres://db/models' }],
-    ['redis://localhost', { REDIS_URL: 'redis://localhost:6379/2' }],
-    [undefined, { EMPTY: '' }],
-    ['', { EMPTY: '' }],
-  ])('with %s as the URL, %j is kept', (url, env) => {
-    expect(commandEnvironment(env, [url])).toEqual(env)
+    [{}, 'postgres://rushes:1@db/rushes', { CUDA_VISIBLE_DEVICES: '1' }],
+    [{}, 'postgres://rushes:rushes@db/rushes', { USER: 'rushes' }],
+    [{}, 'postgres://db/rushes', { MODELS: 'postgres://db/models' }],
+    [{}, 'redis://localhost', { REDIS_URL: 'redis://localhost:6379/2' }],
+    [{}, '', { EMPTY: '' }],
+  ])('with the secrets %j of the service and the URL %s, %j is kept', (secrets, url, env) => {
+    expect(commandEnvironment({ ...secrets, ...env }, [url])).toEqual(env)
   })
 })
 

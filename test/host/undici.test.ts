@@ -314,14 +314,13 @@ describe('a connection that ends with its answer', () => {
     return bytes === size ? 'whole' : `${bytes} of ${size} bytes`
   }
 
-  it.each<[framing: string, ending: 'FIN' | 'RST', outcome: RegExp]>([
-    ['a length', 'FIN', /^whole$/],
-    ['chunks', 'FIN', /^whole$/],
-    ['neither', 'FIN', /^whole$/],
-    ['chunks', 'RST', /^(whole|a failure)$/],
-    // Only its end tells the length.
-    ['neither', 'RST', /^a failure$/],
-  ])('and has %s (%s) is %s, however slowly it is taken', async (framing, ending, outcome) => {
+  it.each<[title: string, framing: string, ending: 'FIN' | 'RST', outcome: RegExp]>([
+    ['with a length is whole, however slowly it is taken', 'a length', 'FIN', /^whole$/],
+    ['with chunks is whole, however slowly it is taken', 'chunks', 'FIN', /^whole$/],
+    ['with neither is whole, however slowly it is taken', 'neither', 'FIN', /^whole$/],
+    ['and breaks is whole with chunks, or a failure', 'chunks', 'RST', /^(whole|a failure)$/],
+    ['and breaks is no answer where only its end tells the length', 'neither', 'RST', /^a failure$/],
+  ])('%s', async (_, framing, ending, outcome) => {
     for (const size of SIZES) expect(await taken(size, framing, ending)).toMatch(outcome)
   })
 })

@@ -68,6 +68,7 @@ describe('a document', () => {
     expect(Object.keys(input.properties)).toEqual([...Object.keys(others), 'seed'])
     expect(input.required).toEqual(['prompt', 'seed'])
     expect(inputOf('kind: video')).toEqual(builtInSchema('video'))
+    expect(inputOf('input: { prompt: false }').required).toEqual([])
     expect(input.properties.seed).toEqual({ type: 'integer', description: '' })
   })
 

@@ -133,6 +133,11 @@ describe('--check of a batch that is up to date', () => {
     expect(place.service.requests).toEqual([])
   })
 
+  it('with --only ends with exit 0 although another row is not up to date', async () => {
+    rmSync(place.path('fox.png'))
+    expect((await place.bare('--check --only hen')).code).toBe(0)
+  })
+
   const edited = (from: string | RegExp, to: string) => () => place.write(MANIFEST.replace(from, to))
   it.each<[string, () => void, RegExp]>([
     ['another prompt', edited('a fox', 'a red fox'), /^create\tfox\t/m],

@@ -39,10 +39,10 @@ it('ids on standard input may have a byte order mark and \\r\\n', async () => {
   expect([code, lines(stdout).map((line) => line.split('\t')[0])]).toEqual([0, ids])
 })
 
-it('--input of a file or of standard input may have a byte order mark and \\r\\n', async () => {
+it('the JSON of --input may have a byte order mark and \\r\\n, as an argument, in a file and on standard input', async () => {
   const stdin = `${MARK}{\r\n  "prompt": "a fox"\r\n}\r\n`
-  for (const input of ['-', `@${fileOf(stdin)}`]) {
-    const ran = await runCli(`run model a/b --dry-run --input ${input}`, { env: SET, stdin })
+  for (const input of [stdin, '-', `@${fileOf(stdin)}`]) {
+    const ran = await runCli(['run', 'model', 'a/b', '--dry-run', '--input', input], { env: SET, stdin })
     expect(promptOf(ran.stdout)).toBe('a fox')
   }
 })

@@ -15,6 +15,7 @@ import {
   type HomeOptions,
   lines,
   type RunOptions,
+  runCli,
   type Scripted,
   SET,
   scripted,
@@ -333,6 +334,10 @@ it.each([
   const message = usageErrorOf(await run(`models add ${file}`))
   for (const mistake of mistakes) expect(message).toMatch(mistake)
   expect(message).toContain(`${file} has ${mistakes.length} problem`)
+})
+
+it('models add of a file that does not exist is a usage error', async () => {
+  expect(usageErrorOf(await runCli('models add nosuch.yaml'))).toContain('nosuch.yaml: no such file')
 })
 
 it('--local uses the models of local.models, which can be set beside local', async () => {

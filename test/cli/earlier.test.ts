@@ -75,17 +75,6 @@ it.each([
   },
 )
 
-it('the last run of several is resumed under its own name of their -o', async () => {
-  const service = await createCliService({ rendering: false })
-  const [first = '', second = ''] = await service.create('-n 2')
-  await service.run(`cancel ${first}`)
-  const folder = temporaryFolder()
-  const { stderr } = await service.run(
-    `wait ${first} ${second} -o ${join(folder, 'a-{index}.png')} --timeout 1s`,
-  )
-  expect(stderr).toContain(`\`rushes wait -o ${relative('.', join(folder, 'a-2.png'))} ${second}\``)
-})
-
 it('wait --all names an unconfirmed run and leaves it in the journal', async () => {
   const { run, rows } = createHome({ answers: [{ status: 500 }] })
   await run(RUN)

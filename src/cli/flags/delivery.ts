@@ -1,11 +1,9 @@
 /** Flags for the wait and for the outputs, shared by `run`, `wait` and `download`. */
-import { relative, resolve, sep } from 'node:path'
 import { Option } from 'commander'
 import type { Target } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/file-system.js'
 import { quoteWord } from '../../host/shell.js'
-import { fill, holds, numbered } from '../../protocol/output-names.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
@@ -54,9 +52,9 @@ export interface Delivery {
   readonly show: Show | undefined
   /**
    * Returns the flags, quoted, with which a later command delivers the outputs in the same way. `runs`: how many of the
-   * runs of this command it delivers; `index`: that of the first of them.
+   * runs of this command it delivers.
    */
-  again(runs: number, index?: number): readonly string[]
+  again(runs: number): readonly string[]
 }
 
 export interface DeliveryNeeds {
@@ -96,11 +94,7 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : timeoutOf(ctx, options.timeout),
     show: options.show === true ? 'flag' : ctx.setting('show') === 'off' ? undefined : 'setting',
-    again: (some, index) => {
-      const own = some === 1 && index !== undefined ? outputOf(target, index) : undefined
-      const path = some === runs ? options.output : own && relative('.', own)
-      return flagsAgain(isDownload ? { ...options, download: true } : options, path)
-    },
+    again: (some) => flagsAgain(isDownload ? { ...options, download: true } : options, some === runs),
   }
 }
 
@@ -110,31 +104,18 @@ function timeoutOf(settings: Settings, flag: string | undefined): number | undef
 }
 
 /**
- * The path of `-o` for the run with this index alone: as if each run before it had one output. Undefined in a folder with
- * braces in its name, which `wait` would fill in too.
- */
-export function outputOf(target: Target | undefined, index: number): string | undefined {
-  if (target?.kind !== 'template' || resolve('.').includes('{')) return undefined
-  const { template } = target
-  const path = fill(template, { index: String(index + 1) })
-  const isOwn = index === 0 || path !== template || holds(path, 'id') || holds(path, 'name')
-  return resolve(isOwn ? path : numbered(path, index + 1, sep))
-}
-
-/**
- * Flags for a later command, which delivers to `path`. Without it, the path of this command is repeated only if it is a
- * folder or contains {id}: numbers in a name count all runs, and would give other files.
+ * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}:
+ * numbers in a name count all runs, and would give other files.
  */
 function flagsAgain(
   { download, output, overwrite, sidecar, show }: DeliveryOptions,
-  path: string | undefined,
+  isForAll: boolean,
 ): readonly string[] {
-  const isForAny = output !== undefined && (/[/\\]$/.test(output) || output.includes('{id}'))
-  const to = isForAny ? output : path
+  const isReusable = output !== undefined && (isForAll || /[/\\]$/.test(output) || output.includes('{id}'))
   const isDownload = download === true || output !== undefined
   return [
-    ...(to === undefined ? [] : ['-o', quoteWord(to)]),
-    ...(isDownload && to === undefined ? ['-d'] : []),
+    ...(isReusable ? ['-o', quoteWord(output)] : []),
+    ...(isDownload && !isReusable ? ['-d'] : []),
     ...(overwrite === true ? ['--overwrite'] : []),
     ...(sidecar === true ? ['--sidecar'] : []),
     ...(show === true ? ['--show'] : []),

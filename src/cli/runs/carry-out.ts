@@ -2,7 +2,7 @@
  * `run`, `wait` and `download`: creates runs or finds existing ones, carries them out, and passes the events of the schedule
  * to the view and the printer.
  */
-import { dirname, relative, resolve } from 'node:path'
+import { dirname, relative, resolve, sep } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import { knownPaths, Namer } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
@@ -14,19 +14,13 @@ import { identityOf, withoutData } from '../../protocol/identity.js'
 import { sourceFormOf } from '../../protocol/media.js'
 import { type MediaSource, mediaSources } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { fill } from '../../protocol/output-names.js'
+import { fill, holds, numbered } from '../../protocol/output-names.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
 import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
-import {
-  type Delivery,
-  type DeliveryNeeds,
-  type DeliveryOptions,
-  deliveryOf,
-  outputOf,
-} from '../flags/delivery.js'
+import { type Delivery, type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { inTurns } from '../process/exit.js'
 import { resumeCommand } from '../settings/globals.js'
@@ -104,7 +98,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     dayLimit: limit.perDay,
   }
   const begins = Array.from({ length: count }, (_, index): Begin => {
-    const output = outputOf(delivery.target, index)
+    const output = outputOf(delivery, index)
     return { is: 'create', request: async () => ({ ...sent, intent: { ...intent, output } }) }
   })
   const isFree = ctx.globals.local && estimate?.millionths === 0
@@ -127,6 +121,18 @@ async function withRunOutputs(
   const { OutputUrls } = await import('./run-outputs.js')
   const parts = { address: await ctx.address(), clock: ctx.clock, signal: ctx.interrupts.first }
   return new OutputUrls({ ...connection, ...parts }).ofRuns(ctx, input, media)
+}
+
+/**
+ * The path of `-o` for the run with this index alone, for `wait --last`: as if each run before it had one output. Undefined
+ * in a folder with braces in its name, which `wait` would fill in too.
+ */
+function outputOf({ target }: Delivery, index: number): string | undefined {
+  if (target?.kind !== 'template' || resolve('.').includes('{')) return undefined
+  const { template } = target
+  const path = fill(template, { index: String(index + 1) })
+  const isOwn = index === 0 || path !== template || holds(path, 'id') || holds(path, 'name')
+  return resolve(isOwn ? path : numbered(path, index + 1, sep))
 }
 
 /** Finds existing runs, follows them and downloads their outputs, for `wait` and `download`. */
@@ -303,7 +309,7 @@ class Downloads {
     const { ctx, delivery } = this.#command
     const { id, known } = run
     const target = this.#target
-    const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1, run.index))
+    const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1))
     const hint = `Download its outputs with \`${command}\`.`
     const delivered = await deliver(this.#session, state, {
       downloader: this.#downloader,

@@ -226,7 +226,7 @@ export class RunPrinter {
     const isNamed = runs.length <= MAX_NAMED || (this.#creates && runs[0]?.known?.row === undefined)
     if (!isNamed && !this.#creates) return 'Resume with the same command.'
     const ids = isNamed ? runs.map(({ id }) => id) : 'all'
-    const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs.length, runs[0]?.index))
+    const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs.length))
     const it = runs.length === 1 ? 'it' : 'them'
     const stop = mayStop ? ` Stop ${it} with \`${resumeCommand(ctx.globals, 'cancel', ids)}\`.` : ''
     return `Resume with \`${resume}\`.${stop}`

@@ -12,9 +12,11 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
  */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(CONTROL, '')
 
-/** Removes control characters and overrides, but keeps line ends and tabs. */
+/** Removes control characters and overrides, but keeps tabs, and line ends as `\n`. */
 export const withoutControls = (text: string): string =>
-  text.replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : ''))
+  text
+    .replace(/\r\n?/g, '\n')
+    .replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : ''))
 
 /** Joins several lines into one. */
 export const onOneLine = (text: string): string =>
@@ -63,11 +65,12 @@ export const capitalized = (text: string): string => `${text.charAt(0).toUpperCa
 /** Ends a text with a full stop, unless it ends with another mark. */
 export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
-/** Returns one printable line, cut to `maxLength` characters with an ellipsis. */
-export function shortened(text: string, maxLength = 300): string {
-  const line = printable(text)
-  return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1)}…`
-}
+/** Cuts a long text to `maxLength` characters, with an ellipsis. */
+export const cut = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
+
+/** Returns one printable line, cut to `maxLength` characters. */
+export const shortened = (text: string, maxLength = 300): string => cut(printable(text), maxLength)
 
 /** `fox, hen and 3 more` */
 export function listNames(names: readonly string[], maxNames = 10): string {

@@ -260,8 +260,9 @@ class Schedule {
     try {
       run.begin()
     } catch (error) {
-      this.#failWith(error)
+      // Before the schedule stops, which would end it a second time.
       run.end({ is: 'unsent' })
+      this.#failWith(error)
     }
     if (run.phase === 'following') this.#inFlight++
     this.#queue(run)

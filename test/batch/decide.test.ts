@@ -17,6 +17,7 @@ const FLIGHT: Flight = {
 const ACCEPTED = { flight: FLIGHT }
 const UNCONFIRMED = { locked: MADE, flight: { ...FLIGHT, run: undefined, key: '~3f2a' } }
 const RECORDED = { locked: MADE }
+const ELSEWHERE = { locked: madeOf('a', { run: 'run_0', file: 'old.png' }) }
 
 const MISSING: FileFact = { is: 'missing' }
 const OWN: FileFact = { is: 'file', sha256: MADE.sha256 }
@@ -70,6 +71,20 @@ it.each<[string, FileFact | { fact: FileFact; from: string }, Partial<Known>, Pa
     { ...RECORDED, hash: 'b' },
     {},
     { ...IN_THE_WAY, why: 'changed since it was downloaded' },
+  ],
+  [
+    'a file of others is in the way of a file that moves, and its place is named',
+    { fact: FOREIGN, from: '/old.png' },
+    ELSEWHERE,
+    {},
+    { ...IN_THE_WAY, why: 'not created by this batch; the result is in old.png' },
+  ],
+  [
+    'a file of others is in the way of a file whose input has changed, and the place of the earlier one is not named',
+    { fact: FOREIGN, from: '/old.png' },
+    { ...ELSEWHERE, hash: 'b' },
+    {},
+    IN_THE_WAY,
   ],
   ['a file at its old path is moved', MOVED, RECORDED, {}, downloaded('moved')],
   [

@@ -56,6 +56,18 @@ it('run --json prints every key of a run, nothing on standard error, and sends t
   expect(JSON.stringify(downloads.map(({ headers }) => headers))).not.toContain(service.apiKey)
 })
 
+it('the reason of a failed run is clean on a terminal, and whole and escaped in JSON', async () => {
+  const failed = { id: 'run_7', status: 'failed', error: { message: 'two\nlines \u001b[31mred' } }
+  const answers = [
+    { status: 201, body: { id: 'run_7' } },
+    { status: 200, body: failed },
+  ]
+  const { stderr } = await createHome({ answers }).run('run image "a fox"')
+  expect(stderr).toContain('The run failed: two lines [31mred\n')
+  const { stdout } = await createHome({ answers }).run('run image "a fox" --json')
+  expect(stdout).toContain('The run failed: two\\nlines \\u001b[31mred"')
+})
+
 it('run --no-wait prints ids at once, and wait takes them from standard input', async () => {
   const service = await createCliService()
   const ids = await service.create('-n 3')

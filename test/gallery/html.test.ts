@@ -66,7 +66,7 @@ describe('the data block', () => {
   })
 
   it.each([
-    ['a\nb\r\nc', 'a\nb\nc'],
+    ['a\nb\r\nc\rd', 'a\nb\nc\nd'],
     ['a\u001b[31mfox\u0000', 'a[31mfox'],
     ['', ''],
   ])('shows the prompt %j as %j', (prompt, shown) =>

@@ -311,4 +311,5 @@ it('a bug in a row is thrown when the rows that exist have ended', async () => {
   const tried = bench([rowOf('a'), rowOf('b'), bug])
   await expect(tried.run()).rejects.toThrow('a bug')
   expect(tried.ends).toMatchObject({ a: 'succeeded', bug: 'unsent' })
+  await expect(bench([{ ...bug, needs: [] }, rowOf('b')]).run()).rejects.toThrow('a bug')
 })

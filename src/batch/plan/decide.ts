@@ -2,6 +2,7 @@
  * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
+import { basename } from 'node:path'
 import { outputsOf } from '../lock/lock.js'
 import { isInPlace, mayWrite, type PlannedOutput } from './disk.js'
 import type { Flight, Paired } from './pair.js'
@@ -103,6 +104,7 @@ export function decide(situation: RowSituation): RowAction {
 /** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn({
   outputs,
+  hash,
   locked,
   flight,
   placed = flight?.files ?? [],
@@ -116,9 +118,10 @@ function conflictIn({
     const { keeper } = fact
     if (keeper !== undefined)
       return { do: 'conflict', why: `the file of "${keeper}", which --only leaves out`, at, isForeign: false }
-    const result = from === undefined ? '' : `; the result is in ${known[at]?.file}`
-    const isOwn = known[at]?.file === file
-    const why = isOwn ? 'changed since it was downloaded' : `not created by this batch${result}`
+    const made = known[at]?.file
+    const isMadeThere = from !== undefined && basename(from) === basename(made ?? '') && locked?.hash === hash
+    const result = isMadeThere ? `; the result is in ${made}` : ''
+    const why = made === file ? 'changed since it was downloaded' : `not created by this batch${result}`
     return { do: 'conflict', why, at, isForeign: true }
   }
   return undefined

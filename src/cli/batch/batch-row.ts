@@ -263,7 +263,7 @@ export class BatchRow implements Row {
     }
     if (!isEnded) return withHint(error, `Continue with ${continuation}: the run is not paid again.`)
     const ended = withHint(error, endHint(state, ctx.globals.local))
-    // Nothing helps but another run, which a later batch does not create by itself. A canceled run is never adopted.
+    // Nothing helps but another run, which a later batch does not create by itself. The job of a canceled run is canceled, also if it is adopted.
     if (state.withoutUrls !== undefined || (isOutcomeUnknown(state) && !isCanceled(state)))
       return withHint(ended, payAgain(this.name))
     const row = known?.row ?? this.step.flight?.row

@@ -261,7 +261,7 @@ function parametersFor({ properties }: ModelSchema): Properties {
   return Object.fromEntries(own.map(([parameter, schema]) => [parameter, argumentOf(parameter, schema)]))
 }
 
-const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength items maxItems default'.split(' ')
+const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength maxItems default'.split(' ')
 
 /** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
 function argumentOf(parameter: string, schema: ParameterSchema): JsonSchema {
@@ -271,6 +271,8 @@ function argumentOf(parameter: string, schema: ParameterSchema): JsonSchema {
   const description = [shortened(schema.description), more].filter(Boolean).join('. ')
   if (isOther) return { description }
   const known = Object.entries(schema).filter(([keyword]) => KEYWORDS.includes(keyword))
+  const { type, enum: values } = 'items' in schema ? schema.items : {}
+  const items = type === undefined ? {} : { items: { type, ...(values && { enum: values }) } }
   // Clients parse the schemas with `JSON.parse`, which rounds a bound of 64 bits.
-  return { ...JSON.parse(writeJson(Object.fromEntries(known))), description }
+  return { ...JSON.parse(writeJson(Object.fromEntries(known))), ...items, description }
 }

@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { quoteWord } from '../../host/shell.js'
 import type { Kind } from '../../protocol/models.js'
-import { isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
+import { isCanceled, isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
 
 /** The flags that select the service, its key and its model. */
 export interface ServiceFlags {
@@ -117,7 +117,8 @@ export function endHint(state: RunState, isLocal: boolean): string {
   if (state.withoutUrls !== undefined)
     return `\`rushes show ${id} --json\` prints the response, and \`rushes status ${id}\` asks again.`
   const data = isLocal ? ' --data <state folder>/local' : ''
-  return isOutcomeUnknown(state)
+  // The job of a canceled run is canceled, also if it is adopted.
+  return isOutcomeUnknown(state) && !isCanceled(state)
     ? `To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ${id} <job>${data}\`.`
     : `\`rushes show ${id}\` shows its input.`
 }

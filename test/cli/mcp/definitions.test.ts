@@ -42,6 +42,7 @@ describe('the definitions', () => {
             steps: { type: 'integer', maximum: 9, pattern: '(', $ref: '#/x', description: 'How many\u0007' },
             output: { type: 'integer' },
             deep: { $ref: '#/missing' },
+            tags: { type: 'array', items: { type: 'string', enum: ['a'], pattern: '^(a+)+$', $ref: '#/x' } },
             long: { type: 'string', description: 'x'.repeat(9_999) },
           },
         },
@@ -52,6 +53,8 @@ describe('the definitions', () => {
     const { description, inputSchema }: Tool = toolsFor({ maxRuns: 3, isLocal: true, documents }).create_image
     expect(inputSchema.required).toEqual(['steps'])
     expect(inputSchema.properties.steps).toEqual({ type: 'integer', maximum: 9, description: 'How many' })
+    expect(inputSchema.properties.tags).toMatchObject({ items: { type: 'string', enum: ['a'] } })
+    expect(Object.keys(inputSchema.properties.tags?.items ?? {})).toEqual(['type', 'enum'])
     expect(inputSchema.properties.deep).toEqual({ description: 'JSON, see list_models' })
     expect(inputSchema.properties.long?.description).toBe(`${'x'.repeat(299)}…`)
     expect(inputSchema.properties.output).toMatchObject({ type: 'string' })

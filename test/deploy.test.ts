@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { bash, createPlace, rushes, start } from './support/index.js'
+import { bash, createPlace, runCli, start } from './support/index.js'
 import { ROOT, read } from './support/project.js'
 
 const DOCKERFILE = read('deploy/Dockerfile').replace(/\\\n\s*/g, '')
@@ -39,7 +39,7 @@ test('the image starts rushes with valid flags', async () => {
     ...JSON.parse(finalInstruction('CMD')),
   ]
   expect([program, words]).toEqual(['rushes', ['serve', '--host', '0.0.0.0']])
-  expect((await rushes(createPlace(), [...words, '--no-such'])).stderr).toContain(NO_SUCH)
+  expect((await runCli([...words, '--no-such'])).stderr).toContain(NO_SUCH)
 })
 
 test.each([
@@ -83,7 +83,7 @@ test('the systemd unit starts a node on the port of its name, with the flags of 
   await node.prints('stdout', /"url":"http:\/\/127\.0\.0\.1:\d+"/)
   node.kill('SIGTERM')
   expect((await node.ended).code).toBe(0)
-  expect((await rushes(place, ['serve', ...words, '--no-such'])).stderr).toContain(NO_SUCH)
+  expect((await runCli(['serve', ...words, '--no-such'])).stderr).toContain(NO_SUCH)
 })
 
 test.skipIf(spawnSync('systemd-analyze', ['--version']).status !== 0)(

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmdirSync,
   symlinkSync,
@@ -14,6 +15,7 @@ import {
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { expect, it, onTestFinished } from 'vitest'
+import { claimBatch } from '../../src/batch/lock/claim.js'
 import { type BatchFlags, batchCommandLine } from '../../src/cli/batch/options.js'
 import type { ServiceFlags } from '../../src/cli/settings/globals.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
@@ -429,6 +431,18 @@ async function createLost() {
   family.editJournal(`UPDATE runs SET id = 'run_gone'`)
   return family
 }
+
+it('a batch whose manifest another batch holds, or whose run is in flight in another journal, sends nothing', async () => {
+  const { run, lockPath, created, render, pictures } = await createPending()
+  const claim = claimBatch(realpathSync(lockPath))
+  expect(usageErrorOf(await run())).toContain('Another batch is running on this manifest; nothing was sent.')
+  claim.release()
+  const elsewhere = await run([], { env: { RUSHES_STATE_DIR: temporaryFolder() } })
+  expect({ code: elsewhere.code, created: created() }).toEqual({ code: 13, created: [] })
+  render()
+  expect(await run()).toMatchObject({ code: 0 })
+  expect({ created: created(), pictures: pictures() }).toEqual({ created: [], pictures: ['sheet.png'] })
+})
 
 it('a batch takes over no run in flight of another manifest', async () => {
   const { service, created, manifest, path } = await createPending()

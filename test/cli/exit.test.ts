@@ -8,6 +8,7 @@ import type { ManualClock } from '../support/clock.js'
 import {
   createHome,
   createManualClock,
+  objects,
   responseOf,
   runCli,
   type Scripted,
@@ -106,6 +107,21 @@ it.each([
     )
   },
 )
+
+it('a signal during a wait is reported under --json as JSON alone, also with --debug', async () => {
+  let requests = 0
+  const { stdout, stderr } = await interrupted(
+    'run image fox --json --debug',
+    async ({ method }, interrupt) => {
+      if (++requests === 4) interrupt('SIGTERM')
+      return method === 'POST' ? accepted('run_7') : undefined
+    },
+  )
+  expect(objects(stderr).filter((line) => 'error' in line)).toMatchObject([
+    { error: { code: 'interrupted', exit_code: 143, run_id: 'run_7' } },
+  ])
+  expect(objects(stdout)).toMatchObject([{ id: 'run_7', error: { code: 'interrupted' } }])
+})
 
 it('a command waits after a signal for the response to its create, so that the id is known', async () => {
   const { code, stderr } = await interrupted('run image fox', async ({ signal }, interrupt, clock) => {

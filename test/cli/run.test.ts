@@ -205,7 +205,8 @@ it.each<readonly [string, readonly string[], RegExp]>([
   ['an empty prompt', ['  '], /prompt is empty/],
   ['two prompts', ['fox', '--prompt', 'dog'], /More than one prompt was given: the arguments and --prompt/],
   ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
-  ['nothing on standard input', ['-'], /Standard input is empty/],
+  ['nothing on standard input for the prompt', ['-'], /Standard input is empty.*Nothing was sent/],
+  ['nothing on standard input for images', ['fox', '-i', '-'], /Standard input is empty.*Nothing was sent/],
   ['a reference that is no image', ['fox', '-i', FILE], /not a PNG, JPEG, WebP, GIF or AVIF/],
   ['a reference that is not there', ['fox', '-i', 'no-such.png'], /no-such\.png: no such file/],
   [

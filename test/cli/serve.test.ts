@@ -1,7 +1,10 @@
 /** `rushes serve`: the lines about its console, the URLs that it accepts, and its start on a full disk. */
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, it, test } from 'vitest'
+import { expect, it, onTestFinished, test } from 'vitest'
 import { consoleLines, createWhenDiskHasSpace } from '../../src/cli/commands/serve.js'
 import { publicUrlOf, sizeOf } from '../../src/cli/flags/serve.js'
 import { usageError } from '../../src/errors.js'
@@ -10,8 +13,9 @@ import {
   createHome,
   createInstantEngine,
   createManualClock,
-  runCli,
-  temporaryFolder,
+  type Home,
+  lines,
+  usageErrorOf,
 } from '../support/index.js'
 
 it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([
@@ -54,30 +58,64 @@ const TEXT = `- { name: acme/one, kind: image, engine: { type: preview } }
 `
 
 /** Starts the service, and stops it when it listens. */
-async function serve(...words: readonly string[]) {
-  const { home, run } = createHome({ env: {} })
-  const path = join(home, 'models.yaml')
-  writeFileSync(path, TEXT)
+async function serve({ run }: Home, ...words: readonly string[]) {
   const interrupts = createInterrupts()
-  const ran = await run(['serve', '--port', '0', '--no-console', '--models', path, ...words], {
+  const ran = await run(['serve', '--port', '0', ...words], {
     interrupts,
     engine: createInstantEngine(),
     onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
   })
-  return { ...ran, stdout: ran.stdout.split('\n').slice(2) }
+  return { ...ran, variables: Object.fromEntries(lines(ran.stdout).map((line) => line.slice(7).split('='))) }
 }
 
+async function serveModels(...words: readonly string[]) {
+  const home = createHome({ env: {} })
+  const path = join(home.home, 'models.yaml')
+  writeFileSync(path, TEXT)
+  return serve(home, '--no-console', '--models', path, ...words)
+}
+
+it('serve prints its key on the first start alone, then how to create another one; a start that fails leaves the key to the next one', async () => {
+  const home = createHome({ env: {} })
+  const data = join(home.home, 'my data')
+  const other = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  for (const flag of ['--port', '--metrics-port'])
+    expect(usageErrorOf(await home.run(['serve', '--port', '0', '--data', data, flag, `${port}`]))).toContain(
+      `Port ${port} on 127.0.0.1 is in use.`,
+    )
+  const first = await serve(home, '--data', data)
+  expect(first.stderr).toContain('The API key is shown only once.')
+  const models = { RUSHES_IMAGE_MODEL: 'rushes/preview-image', RUSHES_VIDEO_MODEL: 'rushes/preview-video' }
+  const RUSHES_BASE_URL = expect.stringMatching(/^http:/)
+  const RUSHES_API_KEY = expect.stringMatching(/^rk_/)
+  expect(first.variables).toEqual({ RUSHES_BASE_URL, RUSHES_API_KEY, ...models })
+  const second = await serve(home, '--data', data)
+  expect(second.stderr).toContain(`\`rushes admin key create --account default --data '${data}'\`.\n`)
+  expect(second.variables).toEqual({ RUSHES_BASE_URL, ...models })
+  const created = await home.run(['admin', 'key', 'create', '--account', 'default', '--data', data, '-q'])
+  expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rk_\S+\n$/) })
+})
+
+it('serve has a console if its files are there, and none with --no-console', async () => {
+  const warning = 'The console is off: its files are missing from this installation of rushes.'
+  expect((await serve(createHome({ env: {} }))).stderr).toContain(warning)
+  expect((await serve(createHome({ env: {} }), '--no-console')).stderr).not.toMatch(/console/i)
+})
+
 it('serve names the default models of --models, and as an API node needs no file of an engine', async () => {
-  const { code, stdout, stderr } = await serve('--role', 'api')
-  expect({ code, stdout }).toEqual({
+  const { code, variables, stderr } = await serveModels('--role', 'api')
+  expect({ code, variables }).toMatchObject({
     code: 0,
-    stdout: ['export RUSHES_IMAGE_MODEL=acme/three', 'export RUSHES_VIDEO_MODEL=rushes/preview-video', ''],
+    variables: { RUSHES_IMAGE_MODEL: 'acme/three', RUSHES_VIDEO_MODEL: 'rushes/preview-video' },
   })
   expect(stderr).toContain('These are the default models. To list all 4: `rushes models --refresh`.')
 })
 
 it('serve checks the models of --models before it listens', async () => {
-  const { code, stderr } = await serve()
+  const { code, stderr } = await serveModels()
   expect(code).toBe(2)
   expect(stderr).toMatch(
     /models\.yaml: document 2: engine: workflow names "none\.json", which cannot be read: no such file/,
@@ -86,11 +124,7 @@ it('serve checks the models of --models before it listens', async () => {
 })
 
 it('serve --host 0.0.0.0 says that it listens on all addresses', async () => {
-  const interrupts = createInterrupts()
-  const { code, stderr } = await runCli('serve --port 0 --host 0.0.0.0 --no-console', {
-    ...{ home: temporaryFolder(), interrupts, engine: createInstantEngine() },
-    onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
-  })
+  const { code, stderr } = await serve(createHome({ env: {} }), '--host', '0.0.0.0')
   expect(code).toBe(0)
   expect(stderr).toMatch(/Listening on all addresses of this machine, here http:\/\/127\.0\.0\.1:\d+\./)
 })

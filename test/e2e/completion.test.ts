@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { createPlace, type Place, start } from '../support/index.js'
+import { expect, it } from 'vitest'
+import { createPlace, type Place, runCli, start } from '../support/index.js'
 
 const has = (command: string, words: readonly string[] = ['--version']): boolean => {
   try {
@@ -14,9 +14,10 @@ const has = (command: string, words: readonly string[] = ['--version']): boolean
   }
 }
 
-/** A folder with files, and nothing that the script may read. */
-function furnished(): Place {
+/** A home with the script of a shell, and a folder with files, and nothing that the script may read. */
+async function furnished(shell: string): Promise<Place> {
   const place = createPlace().with({ TERM: 'dumb', LC_ALL: 'C.UTF-8' })
+  writeFileSync(join(place.home, '_rushes'), (await runCli(['completion', shell])).stdout)
   mkdirSync(join(place.folder, 'sub folder'))
   for (const name of ['plain.png', 'shots.yaml']) writeFileSync(join(place.folder, name), '')
   return place
@@ -64,19 +65,17 @@ async function typed(
 }
 
 const BASH = `PS1=''
-source <(rushes completion bash)
+source ~/_rushes
 show() { printf 'LINE<%s>\\n' "$READLINE_LINE"; READLINE_LINE='' READLINE_POINT=0; }
 bind -x '"\\C-xl": show'
 bind 'set bell-style none'
 echo READY
 `
 
-describe.skipIf(!has('script')).concurrent('bash', () => {
-  it('completes', async () => {
-    const place = furnished()
-    writeFileSync(join(place.home, 'rc'), BASH)
-    expect(await typed(place, `bash --rcfile ${place.home}/rc -i`)).toEqual(LINES)
-  })
+it.skipIf(!has('script')).concurrent('bash completes a line with the script of completion bash', async () => {
+  const place = await furnished('bash')
+  writeFileSync(join(place.home, 'rc'), BASH)
+  expect(await typed(place, `bash --rcfile ${place.home}/rc -i`)).toEqual(LINES)
 })
 
 const ZSH = (load: string) => `PS1=''
@@ -88,37 +87,31 @@ unsetopt LIST_BEEP
 echo READY
 `
 
-describe.skipIf(!has('zsh') || !has('script')).concurrent('zsh', () => {
-  it.each([
-    ['sourced', LINES, 'autoload -Uz compinit; compinit -u -D; source <(rushes completion zsh)'],
-    [
-      'from a folder of functions',
-      LINES.slice(0, 3),
-      'mkdir -p ~/functions; rushes completion zsh > ~/functions/_rushes; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -u -D',
-    ],
-  ])('%s', async (_, lines, load) => {
-    const place = furnished()
-    writeFileSync(join(place.home, '.zshrc'), ZSH(load))
-    expect(await typed(place.with({ ZDOTDIR: place.home }), 'zsh -i', lines)).toEqual(lines)
-  })
+it.skipIf(!has('zsh') || !has('script')).concurrent.each([
+  ['sourced', LINES, 'autoload -Uz compinit; compinit -u -D; source ~/_rushes'],
+  [
+    'in a folder of functions',
+    LINES.slice(0, 3),
+    'mkdir ~/functions; cp ~/_rushes ~/functions; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -u -D',
+  ],
+])('zsh completes a line with the script of completion zsh, %s', async (_, lines, load) => {
+  const place = await furnished('zsh')
+  writeFileSync(join(place.home, '.zshrc'), ZSH(load))
+  expect(await typed(place.with({ ZDOTDIR: place.home }), 'zsh -i', lines)).toEqual(lines)
 })
 
 /** fish is asked without a terminal; it says what would stand in the place of the last word. */
-describe.skipIf(!has('fish')).concurrent('fish', () => {
-  it('completes', async () => {
-    const place = furnished()
-    const script = [
-      'rushes completion fish | source',
-      ...LINES.map(
-        ([line]) => `echo LINE"$(complete -C '${line}' | string split -f1 \\t | string join '|')"`,
-      ),
-    ].join('\n')
-    const { stdout, stderr } = await start(place, ['--no-config', '-c', script], { command: 'fish' }).ended
-    expect(stderr).toBe('')
-    const answers = stdout.trimEnd().split('\n')
-    const wanted = LINES.map(([line, after]) => (after === line ? 'LINE' : `LINE${lastWord(after)}`))
-    expect(answers).toEqual(wanted)
-  })
+it.skipIf(!has('fish')).concurrent('fish completes a line with the script of completion fish', async () => {
+  const place = await furnished('fish')
+  const script = [
+    'source ~/_rushes',
+    ...LINES.map(([line]) => `echo LINE"$(complete -C '${line}' | string split -f1 \\t | string join '|')"`),
+  ].join('\n')
+  const { stdout, stderr } = await start(place, ['--no-config', '-c', script], { command: 'fish' }).ended
+  expect(stderr).toBe('')
+  const answers = stdout.trimEnd().split('\n')
+  const wanted = LINES.map(([line, after]) => (after === line ? 'LINE' : `LINE${lastWord(after)}`))
+  expect(answers).toEqual(wanted)
 })
 
 /** As it is before fish quotes it. */

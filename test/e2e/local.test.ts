@@ -4,7 +4,17 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { createPlace, filesBelow, processesOf, rushes, start, until } from '../support/index.js'
+import {
+  createPlace,
+  filesBelow,
+  lines,
+  type Place,
+  processesOf,
+  runCli,
+  rushes,
+  start,
+  until,
+} from '../support/index.js'
 
 const RENDERER = /renderer\.cjs/
 const FOX = ['run', 'image', '--local', 'a fox']
@@ -33,10 +43,16 @@ describe.concurrent('run image --local', () => {
   })
 })
 
+/** A place whose state `runCli` finds. */
+function createPlaceOfCli(): Place {
+  const place = createPlace()
+  return place.with({ RUSHES_STATE_DIR: join(place.home, 'state') })
+}
+
 /** Videos, so that the signal comes while they are rendered. */
 describe.concurrent('run video --local', () => {
   it('leaves its runs in the queue and no renderer after SIGTERM', async () => {
-    const place = createPlace()
+    const place = createPlaceOfCli()
     const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
     await command.prints('stderr', /processing/)
     command.kill('SIGTERM')
@@ -45,13 +61,13 @@ describe.concurrent('run video --local', () => {
     expect(stderr).toMatch(
       /^ {2}Resume with `rushes wait --local run_\w+ run_\w+`\. Stop them with `rushes cancel --local run_\w+ run_\w+`\.$/m,
     )
-    expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
+    expect(lines((await runCli('list --status queued', { home: place.home })).stdout)).toHaveLength(2)
     await until('the end of the renderers', () => processesOf(place, RENDERER).length === 0 || undefined)
   })
 
   // That the next command takes the run over: test/cli/local.test.ts.
   it('leaves its run, no renderer and no file when it is killed', async () => {
-    const place = createPlace()
+    const place = createPlaceOfCli()
     const killed = start(place, ['run', 'video', '--local', 'a fox'])
     const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
     await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
@@ -60,6 +76,6 @@ describe.concurrent('run video --local', () => {
     await until('the end of the renderer', () => processesOf(place, RENDERER).length === 0 || undefined)
     expect(filesBelow(place.folder)).toEqual([])
     // Its lease runs out first.
-    expect((await rushes(place, ['status', id, '--local'])).stdout).toBe(`${id}\tprocessing\t\n`)
+    expect((await runCli(`status ${id} --local`, { home: place.home })).stdout).toBe(`${id}\tprocessing\t\n`)
   })
 })

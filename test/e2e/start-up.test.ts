@@ -38,12 +38,6 @@ function packagesIn(paths: readonly string[]): readonly string[] {
 
 type Line = readonly [words: readonly string[], exit: number, env?: Environment, stdin?: string]
 
-interface Loaded {
-  readonly code: number
-  /** Packages that no line before had loaded. */
-  readonly packages: readonly string[]
-}
-
 /** Calls what the program's entry calls, for one line after the other. */
 const RUN_LINES = `
 const { Readable, Writable } = require('node:stream')
@@ -60,35 +54,28 @@ const interrupts = () => ({ first: new AbortController().signal, second: new Abo
   process.exit()
 })()`
 
-interface Note {
+interface Loaded {
   readonly code: number
-  /** All modules that are loaded after the line. */
+  /** Modules that no line before had loaded. */
   readonly paths: readonly string[]
 }
 
-async function notesOf(lines: readonly Line[]): Promise<readonly Note[]> {
+async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
   const [, main = ''] = /require\("\.\/(main-[^"]+)"\)/.exec(chunks.get('rushes.cjs') ?? '') ?? []
   const { ended } = start(createPlace(), ['-e', RUN_LINES, JSON.stringify([join(DIST, main), lines])], {
     command: process.execPath,
     stdin: 'ignore',
   })
   const { stdout, stderr } = await ended
-  const notes = stdout
+  const notes: readonly Loaded[] = stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
   expect(notes.length, stderr).toBe(lines.length)
-  return notes
-}
-
-async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
-  const notes = await notesOf(lines)
-  let known: readonly string[] = []
-  return notes.map(({ code, paths }) => {
-    const packages = packagesIn(paths.filter((path) => !known.includes(path)))
-    known = paths
-    return { code, packages }
-  })
+  return notes.map(({ code, paths }, at) => ({
+    code,
+    paths: paths.filter((path) => !notes[at - 1]?.paths.includes(path)),
+  }))
 }
 
 it('each marker of a loaded module occurs in one chunk of the bundle', () => {
@@ -109,41 +96,35 @@ it('--version loads only the entry of the program', async () => {
   expect(stderr).not.toContain('dist/main-')
 })
 
-it('commands without network and service load neither', async () => {
-  const lines: readonly Line[] = [
-    [['--help'], 0],
-    [[], 0],
-    [['run', 'image', '--help'], 0],
-    [['serve', '--help'], 0],
-    [['rnu'], 2],
-    [['run', 'image', '--sise', '4'], 2],
-    [['run', 'video', 'a fox', '--duration', '7', '--model', 'a/b'], 2],
-    [['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1'], 0],
-    [['run', 'image', 'a fox'], 2],
-    [['models', 'image', '--json'], 0],
-    [['config', 'path'], 0],
-    [['help', 'agents'], 0],
-    [['mcp', '--help'], 0],
-    [['completion', 'bash'], 0],
-  ]
-  expect(await loadedBy(lines)).toEqual(lines.map(([, code]) => ({ code, packages: [] })))
-})
+/** In this order: what one line has loaded, the next ones need not load. */
+const WITHOUT_NETWORK_AND_SERVICE: readonly Line[] = [
+  [['--help'], 0],
+  [[], 0],
+  [['run', 'image', '--help'], 0],
+  [['serve', '--help'], 0],
+  [['rnu'], 2],
+  [['run', 'image', '--sise', '4'], 2],
+  [['run', 'video', 'a fox', '--duration', '7', '--model', 'a/b'], 2],
+  [['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1'], 0],
+  [['run', 'image', 'a fox'], 2],
+  [['models', 'image', '--json'], 0],
+  [['config', 'path'], 0],
+  [['help', 'agents'], 0],
+  [['mcp', '--help'], 0],
+  [['completion', 'bash'], 0],
+]
+const MANIFEST = '[{"name": "fox", "kind": "image", "model": "acme/still-1", "prompt": "a fox"}]'
 
-it('the plan of a batch in a pipe loads no widths of characters', async () => {
-  const manifest = '[{"name": "fox", "kind": "image", "model": "acme/still-1", "prompt": "a fox"}]'
-  const [{ code, paths = [] } = {}] = await notesOf([[['batch', '-', '--check'], 10, {}, manifest]])
-  expect(code).toBe(10)
-  expect(paths.filter((path) => /string-width|text-width/.test(path))).toEqual([])
-})
-
-it('the other commands load what they need', async () => {
+it('commands load only what they need: most no network and no service, and a plan in a pipe no widths of characters', async () => {
   // It refuses the key at once: an address at which nobody listens is tried for seven seconds.
   const taken = createServer((_, response) => response.writeHead(401).end())
   onTestFinished(() => void taken.close())
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   const port = String((taken.address() as AddressInfo).port)
   const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: `http://127.0.0.1:${port}` }
-  const steps: readonly (readonly [line: Line, packages: readonly string[]])[] = [
+  const plan: Line = [['batch', '-', '--check'], 10, {}, MANIFEST]
+  const others: readonly (readonly [line: Line, packages: readonly string[]])[] = [
+    [plan, []],
     [
       [['login'], 4, key, 'key'],
       ['undici', '@libsql'],
@@ -153,7 +134,12 @@ it('the other commands load what they need', async () => {
     [[['serve', '--port', '0', '--metrics-port', port], 2], ['prom-client']],
     [[['serve', '--port', '0', '--storage', 's3://not a bucket'], 2], ['the AWS SDK']],
   ]
-  expect(await loadedBy(steps.map(([line]) => line))).toEqual(
-    steps.map(([[, code], packages]) => ({ code, packages })),
-  )
+  const lines = [...WITHOUT_NETWORK_AND_SERVICE, ...others.map(([line]) => line)]
+  const loaded = await loadedBy(lines)
+  expect(loaded.map(({ code, paths }) => ({ code, packages: packagesIn(paths) }))).toEqual([
+    ...WITHOUT_NETWORK_AND_SERVICE.map(([, code]) => ({ code, packages: [] })),
+    ...others.map(([[, code], packages]) => ({ code, packages })),
+  ])
+  const upToPlan = loaded.slice(0, lines.indexOf(plan) + 1).flatMap(({ paths }) => paths)
+  expect(upToPlan.filter((path) => /string-width|text-width/.test(path))).toEqual([])
 })

@@ -81,9 +81,11 @@ describe('the first start', () => {
   })
 
   test('creates the only link; a later start creates none, even without users', async () => {
-    const { dataFolder, clock, service: first } = await createConsoleService({ console: undefined })
-    expect(first.console).toBeUndefined()
-    await clock.runUntil(first.close())
+    const first = await createConsoleService({ console: undefined })
+    const { dataFolder, clock } = first
+    expect(first.service.console).toBeUndefined()
+    expect((await createBrowser(first).get('/')).status).toBe(404)
+    await clock.runUntil(first.service.close())
     const second = await createConsoleService({ dataFolder, clock })
     expect(second.service.console).toEqual({ linkToken: undefined, user: undefined })
     await addUser(second, ANN)

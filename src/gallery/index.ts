@@ -107,9 +107,11 @@ ${body.replace('<!-- notes -->\n', () => written)}<script type="application/json
  * the JSON cannot end the element or begin a comment.
  */
 const escapedJson = (value: unknown): string =>
-  JSON.stringify(value, (_, each: unknown) =>
-    typeof each === 'string' ? withoutControls(each) : each,
-  ).replace(
+  JSON.stringify(value, (key, each: unknown) => {
+    if (typeof each !== 'string') return each
+    // Only a prompt has lines.
+    return key === 'prompt' ? withoutControls(each) : printable(each)
+  }).replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

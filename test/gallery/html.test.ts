@@ -13,7 +13,7 @@ import {
   mediaOf,
   ratioOf,
 } from '../../src/gallery/index.js'
-import { withoutControls } from '../../src/protocol/text.js'
+import { printable } from '../../src/protocol/text.js'
 import { anyCharacter } from '../support/any-character.js'
 
 const FILE = { name: 'a.png', href: 'a.png', media: 'image', size: '1 B', ratio: 1, isOpened: true } as const
@@ -56,9 +56,9 @@ describe('the data block', () => {
         expect(parts[1]).not.toMatch(/[<>&\u2028\u2029\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
         expect(runsIn(html)).toMatchObject([
           {
-            id: withoutControls(id),
-            model: withoutControls(model),
-            files: [{ name: withoutControls(name) }],
+            id: printable(id),
+            model: printable(model),
+            files: [{ name: printable(name) }],
           },
         ])
       }),

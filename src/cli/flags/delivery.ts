@@ -94,7 +94,11 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : timeoutOf(ctx, options.timeout),
     show: options.show === true ? 'flag' : ctx.setting('show') === 'off' ? undefined : 'setting',
-    again: (some) => flagsAgain(isDownload ? { ...options, download: true } : options, some === runs),
+    again: (some) =>
+      flagsAgain(
+        isDownload ? { ...options, download: true } : options,
+        some === runs || target?.kind === 'folder',
+      ),
   }
 }
 
@@ -104,14 +108,14 @@ function timeoutOf(settings: Settings, flag: string | undefined): number | undef
 }
 
 /**
- * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}:
- * numbers in a name count all runs, and would give other files.
+ * Flags for a later command. For only some of the runs, a path (no folder) is repeated only if it contains {id}: numbers in
+ * a name count all runs, and would give other files.
  */
 function flagsAgain(
   { download, output, overwrite, sidecar, show }: DeliveryOptions,
-  isForAll: boolean,
+  isForAny: boolean,
 ): readonly string[] {
-  const isReusable = output !== undefined && (isForAll || /[/\\]$/.test(output) || output.includes('{id}'))
+  const isReusable = output !== undefined && (isForAny || output.includes('{id}'))
   const isDownload = download === true || output !== undefined
   return [
     ...(isReusable ? ['-o', quoteWord(output)] : []),

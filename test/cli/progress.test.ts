@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
+import { createStyle } from '../../src/cli/terminal/output.js'
 import { type Board, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
-import { createCliService } from '../support/index.js'
+import { createCliService, type Environment } from '../support/index.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
@@ -105,4 +106,39 @@ it('the line beside the spinner fits whatever the width, in columns and not in c
       const { text, time } = spinnerText(given, 3_000_000, columns)
       expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
     }
+})
+
+/** A spinner would fail on these streams, or write escapes to them. */
+it.each<[string, readonly string[], Environment, number, RegExp]>([
+  ['--quiet', ['--quiet'], {}, 80, /^$/],
+  ['--json', ['--json'], {}, 80, /^$/],
+  ['CI', [], { CI: 'true' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
+  ['TERM=dumb', [], { TERM: 'dumb' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+Done in [^\r]+\n$/],
+  ['0 columns', [], {}, 0, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
+])('a terminal without a spinner %s', async (_, words, env, columns, says) => {
+  const service = await createCliService()
+  const tty = { stderr: true }
+  const { code, stderr } = await service.run(['run', 'image', 'fox', ...words], {
+    tty,
+    columns,
+    env: env as Record<string, string>,
+  })
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('\u001b')
+  expect(stderr).toMatch(says)
+})
+
+it.each<[Environment, boolean, boolean, boolean]>([
+  [{}, true, true, true],
+  [{}, false, true, false],
+  [{}, true, false, false],
+  [{ TERM: 'dumb' }, true, true, false],
+  [{ NO_COLOR: '1' }, true, true, false],
+  [{ FORCE_COLOR: '1' }, false, true, true],
+  [{ FORCE_COLOR: '0' }, true, true, false],
+  [{ FORCE_COLOR: 'false' }, true, true, false],
+  [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true, false],
+])('colour follows the environment %j, a terminal: %s, and colour allowed: %s', (env, isTTY, color, has) => {
+  const { level } = createStyle({ isTTY } as never, env, { color })
+  expect(level > 0).toBe(has)
 })

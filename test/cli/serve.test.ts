@@ -15,6 +15,7 @@ import {
   createManualClock,
   type Home,
   lines,
+  runCli,
   usageErrorOf,
 } from '../support/index.js'
 
@@ -121,6 +122,19 @@ it('serve checks the models of --models before it listens', async () => {
     /models\.yaml: document 2: engine: workflow names "none\.json", which cannot be read: no such file/,
   )
   expect(stderr).not.toContain('Listening')
+})
+
+it.each([
+  [['--engine', 'sound=x'], /--engine: "sound=x" must have the form/],
+  [['--engine', 'video=a', '--engine', 'video=b'], /given twice for video/],
+  [
+    ['--engine', 'image=imags:http://127.0.0.1:1'],
+    /type must be one of images, comfyui, .*Did you mean "images"\?/s,
+  ],
+  [['--models', '/none.yaml'], /\/none\.yaml: no such file/],
+  [['--engine-timeout', 'soon'], /not a valid duration/],
+])('serve with %j is a usage error', async (words, message) => {
+  expect(usageErrorOf(await runCli(['serve', '--port', '0', ...words]))).toMatch(message)
 })
 
 it('serve --host 0.0.0.0 says that it listens on all addresses', async () => {

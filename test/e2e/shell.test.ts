@@ -6,7 +6,9 @@ import {
   bash,
   createPlace,
   ONE_PIXEL_PNG,
+  overPort,
   personAt,
+  runOf,
   type Service,
   serveQuickly,
   start,
@@ -26,10 +28,7 @@ it.concurrent('a pipe takes a prompt to an image, and the bytes of the image to 
   )
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(readFileSync(join(place.folder, 'fox.png'))).toEqual(ONE_PIXEL_PNG)
-  const answer = await fetch(`${service.url}/api/v1/runs/${stdout.trim()}`, {
-    headers: { authorization: `Bearer ${place.env.RUSHES_API_KEY}` },
-  })
-  expect(await answer.json()).toMatchObject({
+  expect(await runOf(overPort(place), stdout.trim())).toMatchObject({
     model: 'rushes/preview-video',
     input: {
       prompt: 'it runs',

@@ -3,10 +3,13 @@ import { readFileSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
 import {
   bash,
+  created,
   createPlace,
+  overPort,
   type Place,
   personAt,
   processesOf,
+  runOf,
   type Service,
   serveQuickly,
   start,
@@ -55,12 +58,9 @@ it.concurrent('a signal ends a command that waits for standard input', async () 
 
 /** A run that has ended, created without the program. */
 async function createEnded(place: Place): Promise<string> {
-  const headers = { authorization: `Bearer ${place.env.RUSHES_API_KEY}` }
-  const ask = async (path: string, init: RequestInit = {}) =>
-    (await fetch(`${service.url}/api/v1/runs${path}`, { ...init, headers })).json()
-  const body = JSON.stringify({ model: 'rushes/preview-image', input: { prompt: 'a fox' } })
-  const { id } = await ask('', { method: 'POST', body })
-  await until('the end of the run', async () => (await ask(`/${id}`)).status === 'succeeded' || undefined)
+  const port = overPort(place)
+  const id = await created(port)
+  await until('the end of the run', async () => (await runOf(port, id)).status === 'succeeded')
   return id
 }
 

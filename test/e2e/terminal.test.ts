@@ -1,16 +1,13 @@
-/** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. Widths: test/cli/progress.test.ts. */
+/** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. Widths, and terminals without a spinner: test/cli/progress.test.ts. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createStyle } from '../../src/cli/terminal/output.js'
 import {
   BINARY,
   bash,
-  createCliService,
   createPlace,
-  type Environment,
   type Place,
   personAt,
   quickEngines,
@@ -135,39 +132,4 @@ describe.skipIf(!canMakeTerminals)('a terminal', () => {
     expect(stdout.lastIndexOf(SHOW)).toBeGreaterThanOrEqual(stdout.lastIndexOf(HIDE))
     expect(() => statSync(file)).toThrow('ENOENT')
   })
-})
-
-/** In process: a spinner would fail on these streams, or write escapes to them. */
-it.each<[string, readonly string[], Environment, number, RegExp]>([
-  ['--quiet', ['--quiet'], {}, 80, /^$/],
-  ['--json', ['--json'], {}, 80, /^$/],
-  ['CI', [], { CI: 'true' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
-  ['TERM=dumb', [], { TERM: 'dumb' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+Done in [^\r]+\n$/],
-  ['0 columns', [], {}, 0, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
-])('a terminal without a spinner %s', async (_, words, env, columns, says) => {
-  const service = await createCliService()
-  const tty = { stderr: true }
-  const { code, stderr } = await service.run(['run', 'image', 'fox', ...words], {
-    tty,
-    columns,
-    env: env as Record<string, string>,
-  })
-  expect(code).toBe(0)
-  expect(stderr).not.toContain('\u001b')
-  expect(stderr).toMatch(says)
-})
-
-it.each<[Environment, boolean, boolean, boolean]>([
-  [{}, true, true, true],
-  [{}, false, true, false],
-  [{}, true, false, false],
-  [{ TERM: 'dumb' }, true, true, false],
-  [{ NO_COLOR: '1' }, true, true, false],
-  [{ FORCE_COLOR: '1' }, false, true, true],
-  [{ FORCE_COLOR: '0' }, true, true, false],
-  [{ FORCE_COLOR: 'false' }, true, true, false],
-  [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true, false],
-])('colour follows the environment %j, a terminal: %s, and colour allowed: %s', (env, isTTY, color, has) => {
-  const { level } = createStyle({ isTTY } as never, env, { color })
-  expect(level > 0).toBe(has)
 })

@@ -70,7 +70,7 @@ export {
   type ServerAnswer,
   type ServerFault,
 } from './model-servers/http.js'
-export { onePixel, personAt, quickEngines, serveQuickly } from './quick-service.js'
+export { onePixel, overPort, personAt, quickEngines, serveQuickly } from './quick-service.js'
 export { responseOf, type Scripted } from './responses.js'
 // The store of a service, and runs in it.
 export { claimRun, held, newRun, storedOutput, storedRun } from './runs.js'

@@ -2,6 +2,8 @@
  * `rushes serve` for tests of the real binary that do not check outputs: one service for many tests. It renders
  * nothing.
  */
+import { createNetwork } from '../../src/host/undici.js'
+import { afterFile } from './after-file.js'
 import { createPlace, type Place, type Service, serve } from './binary.js'
 import { createManualClock } from './clock.js'
 import { ONE_PIXEL_PNG } from './engines.js'
@@ -30,4 +32,11 @@ export async function personAt(service: Service): Promise<Place> {
     RUSHES_VIDEO_MODEL,
     RUSHES_API_KEY: await addAccount(data, place.home),
   })
+}
+
+/** The service of this user for `created` and `runOf`: over its port, without the program. */
+export function overPort({ env }: Place) {
+  const { fetch, close } = createNetwork({ env: {}, clock: createManualClock() })
+  afterFile(close)
+  return { fetch, apiKey: env.RUSHES_API_KEY ?? '', baseUrl: env.RUSHES_BASE_URL ?? '' }
 }

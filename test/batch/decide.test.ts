@@ -22,6 +22,7 @@ const ELSEWHERE = { locked: madeOf('a', { run: 'run_0', file: 'old.png' }) }
 const MISSING: FileFact = { is: 'missing' }
 const OWN: FileFact = { is: 'file', sha256: MADE.sha256 }
 const FOREIGN: FileFact = { is: 'file', sha256: undefined }
+const OF_ANOTHER_ROW: FileFact = { is: 'file', sha256: undefined, keeper: 'hen' }
 const FOLDER: FileFact = { is: 'other', what: 'a folder' }
 const MOVED = { fact: MISSING, from: '/old/fox.png' }
 
@@ -44,6 +45,13 @@ it.each<[string, FileFact | { fact: FileFact; from: string }, Partial<Known>, Pa
     ACCEPTED,
     { overwrite: true },
     { do: 'conflict', why: 'a folder', at: 0, isForeign: false },
+  ],
+  [
+    '--overwrite replaces no file of a row that --only leaves out',
+    OF_ANOTHER_ROW,
+    RECORDED,
+    { overwrite: true },
+    { do: 'conflict', why: 'the file of "hen", which --only leaves out', at: 0, isForeign: false },
   ],
   ['--force continues an accepted run', MISSING, ACCEPTED, { force: true }, CONTINUED],
   ['--only and --force create an accepted run again', MISSING, ACCEPTED, AGAIN, CREATED],

@@ -190,13 +190,33 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
     expect(await entriesOf(text, { documents })).toMatchObject([{ name: 'a', kind: 'image', input }])
   })
 
-  it('knows the input that it had before its document was known', async () => {
-    const text = `defaults: {kind: image, model: acme/still-2}
-runs: [{name: "a-{seed}", prompt: x, matrix: {seed: [1]}}]`
+  const later = documentsOf(`
+- { name: acme/later, kind: image, input: { seed: { type: integer }, quality: false } }
+- { name: acme/film, kind: video, input: { duration: { type: integer } } }`)
+
+  it.each([
+    [
+      'a key of the matrix becomes a parameter',
+      'runs: [{name: "{seed}", kind: image, prompt: x, matrix: {seed: [1]}}]',
+      { prompt: 'x', seed: 1 },
+    ],
+    [
+      'a default is not a parameter any more',
+      'defaults: {kind: image, quality: high}\nruns: [{name: a, prompt: x}]',
+      { prompt: 'x' },
+    ],
+    [
+      'a parameter gets another type',
+      'runs: [{name: a, kind: video, prompt: x, duration: 5}]',
+      { prompt: 'x', duration: 5 },
+    ],
+  ])('has the identity that it had before its document was known when %s', async (_, rows, input) => {
+    const text = `models: {image: acme/later, video: acme/film}\n${rows}`
     const [before] = await inputsOf(text, [])
-    const [after] = await entriesOf(text, { documents })
-    const input = { prompt: 'x', seed: 1 }
-    expect(after).toMatchObject({ input, identities: [input, before] })
+    expect(before).not.toEqual(input)
+    expect(await entriesOf(text, { documents: later })).toMatchObject([
+      { input, identities: [input, before] },
+    ])
   })
 
   it('means the same before and after its document is known', async () => {

@@ -43,11 +43,14 @@ async function createPlan(text = MANIFEST) {
 
 type Place = Awaited<ReturnType<typeof createPlan>>
 
-it('--check ends with exit 10 while files are missing, without a key and without a write', async () => {
+it.each([
+  ['--check', 10],
+  ['--dry-run', 0],
+])('%s ends with exit %i while files are missing, without a key and without a write', async (flag, code) => {
   const { bare, folder } = await createPlan()
   const state = join(temporaryFolder(), 'state')
-  expect(await bare('--check', { RUSHES_STATE_DIR: state })).toMatchObject({
-    code: 10,
+  expect(await bare(flag, { RUSHES_STATE_DIR: state })).toMatchObject({
+    code,
     stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
     stderr: '2 runs: 2 to create. No estimate: 2 runs without a price\n',
   })
@@ -138,13 +141,12 @@ describe('--check of a batch that is up to date', () => {
     expect((await place.bare('--check --only hen')).code).toBe(0)
   })
 
-  const edited = (from: string | RegExp, to: string) => () => place.write(MANIFEST.replace(from, to))
   it.each<[string, () => void, RegExp]>([
-    ['another prompt', edited('a fox', 'a red fox'), /^create\tfox\t/m],
-    ['another parameter', edited('a fox', 'a fox\n    quality: high'), /^create\tfox\t/m],
-    ['another model', edited('preview-image', 'other'), /^create\tfox\t.*\ncreate\then\t/m],
-    ['a further row', edited(/$/, '  - { name: cow, prompt: a cow }\n'), /^create\tcow\t/m],
-    ['a missing file', () => rmSync(place.path('fox.png')), /^download\tfox\t/m],
+    [
+      'another parameter',
+      () => place.write(MANIFEST.replace('a fox', 'a fox\n    quality: high')),
+      /^create\tfox\t/m,
+    ],
     ['a changed file', () => writeFileSync(place.path('fox.png'), 'mine'), /^conflict\tfox\t/m],
     [
       'a link to nothing at the path of a file',
@@ -154,31 +156,12 @@ describe('--check of a batch that is up to date', () => {
       },
       /^conflict\tfox\t/m,
     ],
-    [
-      'a missing lock file',
-      () => rmSync(place.path('shots.lock.json')),
-      /^conflict\tfox\t.*\nconflict\then\t/m,
-    ],
   ])('notices %s', async (_, change, says) => {
     change()
     const { code, stdout } = await place.bare('--check')
     expect(code).toBe(10)
     expect(stdout).toMatch(says)
   })
-
-  it.each([
-    ['rows in another order', edited(/( {2}- name: fox[\s\S]*?)( {2}- name: hen[\s\S]*)/, '$2$1')],
-    ['comments and quotes', edited(/a fox/, '"a fox" # red')],
-  ])('still ends with exit 0 after a change of %s', async (_, change) => {
-    change()
-    expect((await place.bare('--check')).code).toBe(0)
-  })
-})
-
-it('--dry-run ends with exit 0, and writes nothing', async () => {
-  const { bare, folder } = await createPlan()
-  expect((await bare('--dry-run')).code).toBe(0)
-  expect(readdirSync(folder)).toEqual(['shots.yaml'])
 })
 
 it('a plan with --only has the rows that are selected, and counts the others', async () => {
@@ -215,18 +198,24 @@ it('--dry-run ends with exit 2 when the batch would', async () => {
   expect((await bare('--dry-run --overwrite')).code).toBe(0)
 })
 
+const HEN = { name: 'hen', prompt: 'a hen' }
+const OWL = { name: 'owl', prompt: 'an owl' }
 const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
-it('the plan of rows that use other rows has the reason for each row, on a terminal in columns', async () => {
-  const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH])
+it('a plan has the reason for each row, on a terminal in columns', async () => {
+  const { run, write, path } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH, HEN, OWL])
   await run()
-  write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH])
+  rmSync(path('owl.png'))
+  const hen = { ...HEN, prompt: 'x', model: 'acme/other' }
+  write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH, hen, OWL])
   const plan = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
   expect(plan.stdout).toMatchInlineSnapshot(`
-      "create  sheet  sheet.png  input changed
-      create  run    run.png    row:sheet changed
-      create  clip   clip.mp4   row:run changed
-      create  sit    sit.png    row:sheet changed
-      create  both   both.png   row:run, row:sit changed
+      "create    sheet  sheet.png  input changed
+      create    run    run.png    row:sheet changed
+      create    clip   clip.mp4   row:run changed
+      create    sit    sit.png    row:sheet changed
+      create    both   both.png   row:run, row:sit changed
+      create    hen    hen.png    model changed
+      download  owl    owl.png    missing
       "
     `)
 })
@@ -240,16 +229,6 @@ it('the plan of rows that use other rows has the sources of each row as JSON, an
     blocked: 0,
     models: { 'rushes/preview-image': 3, 'rushes/preview-video': 1 },
   })
-})
-
-it('the plan of rows that use other rows names a missing file and a changed model as reasons', async () => {
-  const { run, write, path } = await createFamily([SHEET, RUN])
-  await run()
-  rmSync(path('sheet.png'))
-  write([SHEET, { ...RUN, prompt: 'x', quality: 'high', model: 'acme/other', kind: 'image' }])
-  const { stdout } = await run('--dry-run')
-  expect(stdout).toContain('download\tsheet\tsheet.png\tmissing\n')
-  expect(stdout).toContain('create\trun\trun.png\tmodel changed\n')
 })
 
 describe('a matrix', () => {
@@ -272,7 +251,7 @@ runs:
   const BEAR = 'create\ticon-bear-basic\ticons/bear/basic.png\tmissing\n'
 
   it('plans and creates each combination once, under its own name', async () => {
-    const { run, bare, write, created, folder, path } = await createPlan(MATRIX)
+    const { run, bare, created, folder, path } = await createPlan(MATRIX)
     expect(await bare('--dry-run')).toMatchObject({
       code: 0,
       stdout: `${FOX_BASIC}${FOX_HIGH}${BEAR}create\ticeberg\ticeberg.{ext}\tmissing\n`,
@@ -291,10 +270,6 @@ runs:
     expect(Object.keys(runs)).toEqual(['iceberg', 'icon-bear-basic', 'icon-fox-basic', 'icon-fox-high'])
     const second = objects((await bare('--check --json')).stdout)[1]
     expect(second).toMatchObject({ name: 'icon-fox-high', line: 4 })
-    // A value that changes changes its combinations alone.
-    write(MATRIX.replace('a brown bear', 'a polar bear'))
-    expect((await run()).stderr).toMatch(/4 runs: 1 created, 3 up to date/)
-    expect(created().at(-1)).toBe('a polar bear, flat icon')
   })
 
   it('that becomes rows of the same outputs, and rows that become a matrix, create nothing', async () => {
@@ -321,7 +296,6 @@ runs:
   it.each([
     ['icon-*', FOX_BASIC + FOX_HIGH + BEAR],
     ['icons/*/basic.png', FOX_BASIC + BEAR],
-    ['icon-fox-high', FOX_HIGH],
   ])('has the combinations that --only %s selects by name or output', async (glob, stdout) => {
     const { bare } = await createPlan(MATRIX)
     expect(await bare(`--dry-run --only ${glob}`)).toMatchObject({ code: 0, stdout })

@@ -28,7 +28,7 @@ it('list --label selects the runs that have all labels, in any form of Unicode',
 it.each(['list', 'wait --all', 'gallery', 'forget', 'spend'])(
   '%s --label does not take an empty label',
   async (line) => {
-    expect(usageErrorOf(await run(`${line} --label ""`))).toBe(
+    expect(usageErrorOf(await run(`${line} --label " "`))).toBe(
       'error: --label: a label must not be empty.\n  Example: --label "spring campaign".\n',
     )
   },

@@ -47,6 +47,7 @@ export interface ReadOptions {
   readonly documents?: readonly ModelDocument[]
   /** Models of the settings. */
   readonly settings?: Models
+  readonly maxBodyBytes?: number
 }
 
 export const read = (
@@ -57,6 +58,7 @@ export const read = (
     allowOutside = false,
     documents = [],
     settings = {},
+    maxBodyBytes = MAX_BODY_BYTES,
   }: ReadOptions = {},
 ): Promise<ManifestResult> =>
   readManifest({
@@ -68,7 +70,7 @@ export const read = (
     readMedia: (file, shown, type) =>
       identifyMediaFile(file, { shown, type, signal: new AbortController().signal }),
     summaryOf,
-    maxBodyBytes: MAX_BODY_BYTES,
+    maxBodyBytes,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })
 

@@ -351,13 +351,14 @@ describe('reference images', () => {
   })
 
   it('fail when they are too large together', async () => {
-    const big = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(25 * 1024 * 1024)])
+    const big = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(400_000)])
     const folder = folderWith({ 'a.png': big, 'b.png': big })
     const problems = await problemsOf('- {name: c, kind: image, prompt: x, image_urls: [a.png, b.png]}', {
       folder,
+      maxBodyBytes: 1024 * 1024,
     })
     expect(problems).toEqual([
-      expect.stringMatching(/request of \d+ bytes, and a request may have at most 64 MiB/),
+      expect.stringMatching(/request of \d+ bytes, and a request may have at most 1 MiB/),
     ])
   })
 })

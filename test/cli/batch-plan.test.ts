@@ -82,16 +82,6 @@ it('--check --json prints an object for each row, and a summary', async () => {
   ])
 })
 
-it('--check --json says what exists at the path of each output that the lock file knows', async () => {
-  const { run, bare, path } = await createPlan()
-  await run('--only fox')
-  const state = async () => objects((await bare('--check --json')).stdout)[0].outputs[0].state
-  writeFileSync(path('fox.png'), 'by hand')
-  expect(await state()).toBe('different')
-  rmSync(path('fox.png'))
-  expect(await state()).toBe('missing')
-})
-
 it('a manifest without an end is a usage error', async () => {
   expect(usageErrorOf(await runCli('batch /dev/zero --check'))).toContain(
     '/dev/zero is too large; the limit is 64 MiB',
@@ -134,6 +124,14 @@ describe('--check of a batch that is up to date', () => {
     })
     expect(contents()).toEqual(before)
     expect(place.service.requests).toEqual([])
+  })
+
+  it('with --json says what exists at the path of each output that the lock file knows', async () => {
+    const state = async () => objects((await place.bare('--check --json')).stdout)[0].outputs[0].state
+    writeFileSync(place.path('fox.png'), 'by hand')
+    expect(await state()).toBe('different')
+    rmSync(place.path('fox.png'))
+    expect(await state()).toBe('missing')
   })
 
   it('with --only ends with exit 0 although another row is not up to date', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import { createFamily, sha256 } from '../support/family.js'
+import { ONE_PIXEL_PNG } from '../support/index.js'
 
 const PICTURE = { name: 'fox', prompt: 'a fox' }
 const FILM = { ...PICTURE, kind: 'video' }
@@ -42,8 +43,7 @@ it('a run of the same kind with another format gets the extension of its bytes',
   let size = 20
   const engine = {
     async render({ folder }: { readonly folder: string }) {
-      const image = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
-      writeFileSync(join(folder, 'file'), isJpeg ? jpeg : Buffer.concat([image, Buffer.alloc(size)]))
+      writeFileSync(join(folder, 'file'), isJpeg ? jpeg : Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(size)]))
       return [{ name: 'file', contentType: isJpeg ? 'image/jpeg' : 'image/png' }]
     },
   }

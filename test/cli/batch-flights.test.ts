@@ -6,44 +6,31 @@ import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createFamily, type Row } from '../support/family.js'
-import { scripted } from '../support/index.js'
-
-const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
-
-/** Runs of prompts that begin with one letter get the same bytes. `holds`: prompts whose runs do not end. */
-const createEngine = (...holds: readonly string[]): Engine => ({
-  async render({ folder, input }) {
-    const prompt = String(input.prompt)
-    if (holds.includes(prompt)) await new Promise(() => {})
-    await writeFile(join(folder, 'file'), Buffer.concat([PNG, Buffer.from(prompt[0] ?? '')]))
-    return [{ name: 'file', contentType: 'image/png' }]
-  },
-})
+import { createFamilyEngine, scripted } from '../support/index.js'
 
 const row = (name: string, prompt: string, ...sources: readonly string[]): Row => ({
   ...{ name, prompt },
   ...(sources.length > 0 && { image_urls: sources.map((each) => `row:${each}`) }),
 })
 
-async function start(rows: readonly Row[], ...holds: readonly string[]) {
-  const family = await createFamily(rows, { engine: createEngine(...holds) })
-  const elsewhere = { env: { RUSHES_STATE_DIR: join(family.folder, 'other') } }
-  const working = () => JSON.parse(readFileSync(family.lockPath, 'utf8')).working as unknown
-  return { ...family, elsewhere, working }
-}
-
 it('a renamed row that waits for another one keeps `working` in the lock file while its run is in flight', async () => {
-  const { run, write, created, working, elsewhere } = await start([row('a', 'A'), row('x', 'B', 'a')], 'B')
+  const engine = createFamilyEngine()
+  const render: Engine['render'] = async (job) =>
+    job.input.prompt === 'B' ? new Promise(() => {}) : engine.render(job)
+  const rows = [row('a', 'A'), row('x', 'B', 'a')]
+  const { run, write, created, lockPath, folder } = await createFamily(rows, { engine: { render } })
   expect((await run('--timeout 30s')).code).toBe(11)
-  write([row('a', 'A again'), row('y', 'B', 'a')])
+  // It gets the same bytes again.
+  write([row('a', 'A!'), row('y', 'B', 'a')])
   created()
-  expect([(await run('--timeout 30s')).code, created()]).toEqual([11, ['A again']])
-  expect(working()).toBeDefined()
+  expect([(await run('--timeout 30s')).code, created()]).toEqual([11, ['A!']])
+  expect(JSON.parse(readFileSync(lockPath, 'utf8'))).toHaveProperty('working')
+  const elsewhere = { env: { RUSHES_STATE_DIR: join(folder, 'other') } }
   expect([(await run([], elsewhere)).code, created()]).toEqual([13, []])
 })
 
 it('a row that waits for another one finds the file that a killed batch had given its name', async () => {
-  const { run, write, created, editLock, editJournal, path, lock } = await start([
+  const { run, write, created, editLock, editJournal, path, lock } = await createFamily([
     row('a', 'A'),
     row('b', 'B', 'a'),
   ])
@@ -54,15 +41,15 @@ it('a row that waits for another one finds the file that a killed batch had give
     delete runs.b
   })
   editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
-  write([row('a', 'A again'), row('b', 'B', 'a')])
+  write([row('a', 'A!'), row('b', 'B', 'a')])
   created()
-  expect([(await run()).code, created()]).toEqual([0, ['A again']])
+  expect([(await run()).code, created()]).toEqual([0, ['A!']])
   expect(lock().b.run).toBe(id)
   expect(readdirSync(path('.')).filter((name) => name.endsWith('.png'))).toEqual(['a.png', 'b.png'])
 })
 
 it('an edit of a row whose create is unconfirmed pays for the edit, and pays nothing when it is undone', async () => {
-  const { run, write, created } = await start([row('a', 'A')])
+  const { run, write, created } = await createFamily([row('a', 'A')])
   expect((await run([], { faults: ['create:lose'] })).code).toBe(13)
   write([row('a', 'B')])
   expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
@@ -71,7 +58,7 @@ it('an edit of a row whose create is unconfirmed pays for the edit, and pays not
 })
 
 it('a batch removes the part of a download that it left when it was killed, and not one of another command', async () => {
-  const { run, write, lockPath, path } = await start([row('a', 'A')])
+  const { run, write, lockPath, path } = await createFamily([row('a', 'A')])
   await run()
   write([row('a', 'A'), row('b', 'B')])
   const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
@@ -82,7 +69,10 @@ it('a batch removes the part of a download that it left when it was killed, and 
 })
 
 it('the plan after a killed batch downloads the runs of a chain whose files have their names, and creates nothing', async () => {
-  const { run, created, editLock, editJournal, lock } = await start([row('a', 'A'), row('b', 'B', 'a')])
+  const { run, created, editLock, editJournal, lock } = await createFamily([
+    row('a', 'A'),
+    row('b', 'B', 'a'),
+  ])
   await run()
   const before = lock()
   // Killed before the lock file had the two rows.
@@ -100,7 +90,7 @@ it('the plan after a killed batch downloads the runs of a chain whose files have
 })
 
 it('a create that is accepted without an id names its local key and how to send it again', async () => {
-  const { run, flights } = await start([row('a', 'A')])
+  const { run, flights } = await createFamily([row('a', 'A')])
   const { code, stderr } = await run([], scripted({ status: 201, body: { ok: true } }))
   expect(code).toBe(13)
   expect(stderr).toContain(`a (line 1, ${flights().a?.key}): `)

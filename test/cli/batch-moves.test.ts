@@ -8,36 +8,21 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs'
-import { link, writeFile } from 'node:fs/promises'
+import { link } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { builtInSchema } from '../../src/protocol/models.js'
-import type { Engine } from '../../src/service/engines/engine.js'
 import { createFamily, type Row, SHEET, sha256 } from '../support/family.js'
-import { temporaryFolder, usageErrorOf } from '../support/index.js'
+import { createFamilyEngine, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 type AnyRow = Readonly<Record<string, unknown>>
 
 const PROMPT = 'a fox, flat icon'
-const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
-
-/** Each run has bytes of its own, also where the input is the same. */
-const createEngine = (): Engine => {
-  let runs = 0
-  return {
-    async render({ folder, kind }) {
-      const isVideo = kind === 'video'
-      const head = isVideo ? Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1') : PNG
-      await writeFile(join(folder, 'file'), Buffer.concat([head, Buffer.from(`run ${++runs}`.padEnd(20))]))
-      return [{ name: 'file', contentType: isVideo ? 'video/mp4' : 'image/png' }]
-    },
-  }
-}
 
 const start = async (rows: readonly AnyRow[], options: Parameters<typeof createFamily>[1] = {}) => {
-  const family = await createFamily([], { engine: createEngine(), ...options })
+  const family = await createFamily([], { engine: createFamilyEngine({ isDistinct: true }), ...options })
   const write = (next: readonly AnyRow[]) => family.write(next as readonly Row[])
   write(rows)
   /** Contents of the file of each row, by the name of the row. */

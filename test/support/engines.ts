@@ -65,8 +65,11 @@ interface FamilyEngine extends RecordingEngine {
   outputs: number
 }
 
-/** Engine whose output consists of the prompt without exclamation marks, and of the references. */
-export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
+/**
+ * Engine whose output consists of the prompt without exclamation marks, and of the references. `isDistinct`: also of the
+ * number of the run, so that two runs of one input have different outputs.
+ */
+export function createFamilyEngine({ outputs = 1, isDistinct = false } = {}): FamilyEngine {
   const jobs: RecordedJob[] = []
   return {
     jobs,
@@ -78,6 +81,7 @@ export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
       if (prompt.includes('FAIL')) throw new Error(`cannot draw ${prompt}`)
       const sum = createHash('sha256').update(prompt.replaceAll('!', ''))
       for (const image of job.images) sum.update(image ?? 'missing')
+      if (isDistinct) sum.update(`${jobs.length}`)
       const [head, name, contentType] =
         job.kind === 'video'
           ? [MP4_HEAD, 'video.mp4', 'video/mp4']

@@ -139,16 +139,16 @@ it('a file that moves out of the folder of its manifest is printed with its new 
 })
 
 const [NFC, NFD] = ['café'.normalize('NFC'), 'café'.normalize('NFD')]
-const pose = { name: 'pose', prompt: 'it sits' }
+const pose = { name: 'pose', prompt: 'it sits', output: `${NFD}-pose.png` }
 
-it('two Unicode forms of one name match in --only, in row: and in the lock file', async () => {
+it('two Unicode forms of one name or output match in --only, in row: and in the lock file', async () => {
   const sheet = { ...row({ name: NFC }), output: 'sheet.png' }
   const { run, created, write, lock, editLock } = await start([
     sheet,
     { ...pose, image_urls: [`row:${NFD}`] },
     { name: 'tea', prompt: 'tea' },
   ])
-  expect(await run(`--only ${NFD} --only pose`)).toMatchObject({ code: 0 })
+  expect(await run(`--only ${NFD} --only ${NFC}-pose.png`)).toMatchObject({ code: 0 })
   expect(created()).toEqual([PROMPT, pose.prompt])
   expect(Object.keys(lock()).sort()).toEqual([NFC, 'pose'])
   editLock((runs) => {

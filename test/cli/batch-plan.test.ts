@@ -203,7 +203,7 @@ it('a plan has the reason for each row, on a terminal in columns', async () => {
   const { run, write, path } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH, HEN, OWL])
   await run()
   rmSync(path('owl.png'))
-  const hen = { ...HEN, prompt: 'x', model: 'acme/other' }
+  const hen = { ...HEN, model: 'acme/other' }
   write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH, hen, OWL])
   const plan = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
   expect(plan.stdout).toMatchInlineSnapshot(`

@@ -294,17 +294,22 @@ runs:
   })
 })
 
+const ENTRIES = [
+  { name: 'fox', rowName: 'fox', output: 'icons/1.png' },
+  { name: 'fox-2', rowName: 'fox', output: 'icons/2.png' },
+  { name: 'owl', rowName: 'owl', output: 'owl.png' },
+] as ManifestEntry[]
+
 it.each([
   ['fox', ['fox', 'fox-2']],
   ['fox-2', ['fox-2']],
   ['o*', ['owl']],
   ['icons/*', ['fox', 'fox-2']],
 ])('--only %s selects runs by their names, the name of their row or their outputs', async (glob, names) => {
-  const entries = [
-    { name: 'fox', rowName: 'fox', output: 'icons/1.png' },
-    { name: 'fox-2', rowName: 'fox', output: 'icons/2.png' },
-    { name: 'owl', rowName: 'owl', output: 'owl.png' },
-  ] as ManifestEntry[]
-  const selects = await selectorFor([glob], entries)
-  expect(entries.filter(selects).map(({ name }) => name)).toEqual(names)
+  const selects = await selectorFor([glob], ENTRIES)
+  expect(ENTRIES.filter(selects).map(({ name }) => name)).toEqual(names)
+})
+
+it('--only reads a backslash as an escape', async () => {
+  await expect(selectorFor(['icons\\*'], ENTRIES)).rejects.toMatchObject({ code: 'usage' })
 })

@@ -2,8 +2,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { ManifestEntry } from '../../src/batch/manifest/entry.js'
-import { selectorFor } from '../../src/cli/batch/options.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily } from '../support/family.js'
 import { createCliService, ONE_PIXEL_PNG, temporaryFolder, usageErrorOf } from '../support/index.js'
@@ -85,8 +83,3 @@ it.each(files)(
     expect(existsSync(batch.path(`${row.name}.png`))).toBe(true)
   },
 )
-
-it('--only reads a backslash as an escape', async () => {
-  const entry = { name: 'fox', rowName: 'fox', output: 'icons/fox.png' } as ManifestEntry
-  await expect(selectorFor(['icons\\*'], [entry])).rejects.toMatchObject({ code: 'usage' })
-})

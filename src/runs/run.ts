@@ -358,7 +358,7 @@ export class Run {
     const { journal, address, clock } = this.#session
     this.state = state
     this.elapsedMs = this.#elapsed()
-    this.finishedAt = isoTime(clock.now())
+    this.finishedAt = isoTime(this.known?.finishedAtMs ?? clock.now())
     journal?.status(address, { state, elapsedMs: this.elapsedMs })
     const error = endErrorOf(state, address === 'local')
     if (error === undefined) this.phase = 'delivering'

@@ -324,6 +324,25 @@ it('a signal ends a batch of many rows in a few lines, without a warning of Node
   expect(batch.created()).toHaveLength(12)
 })
 
+it.each(['a time limit', 'a signal'])(
+  'runs that %s leaves are still running, and have their ids',
+  async (what) => {
+    const batch = await createFamily([{ ...HEN, count: 2 }], { rendering: false })
+    const interrupts = createInterrupts()
+    const fetch: Fetch = (request) => {
+      if (what === 'a signal' && request.method === 'GET') interrupts.interrupt('SIGINT')
+      return batch.service.counting(request)
+    }
+    const report = join(batch.folder, 'report.json')
+    const { code, stdout } = await batch.run(`--timeout 5s --json --report ${report}`, { fetch, interrupts })
+    expect(code).toBe(what === 'a signal' ? 130 : 11)
+    const going = { result: 'still_running', run: expect.stringMatching(/^run_/) }
+    const summary = { total: 2, failed: 0, still_running: 2, not_started: 0 }
+    expect(objects(stdout)).toMatchObject([going, going, { summary }])
+    expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({ runs: [going, going], summary })
+  },
+)
+
 type Act = (admin: Administration, key: string) => Promise<unknown>
 
 it.each<[string, number, RegExp, Act, 'finishes' | 'stops']>([

@@ -92,6 +92,17 @@ it('wait --last and wait --all select only runs of the current address', async (
   expect(await service.run('wait --all', { env })).toMatchObject({ code: 0, stdout: '' })
 })
 
+it.each(['wait', 'status'])(
+  '%s --json has the time at which an earlier command saw the end of the run',
+  async (command) => {
+    const urls = ['http://127.0.0.1:1/fox.png']
+    const answers = [{ status: 200, body: { id: 'run_7', status: 'succeeded', output: { urls } } }]
+    const { run } = createHome({ journal: [{ id: 'run_7', urls }], answers })
+    const { finished_at } = JSON.parse((await run(`${command} run_7 --json`)).stdout)
+    expect(finished_at).toBe('2025-12-31T00:00:00.000Z')
+  },
+)
+
 it('wait counts the time of a run from its create in another command', async () => {
   const service = await createCliService({ rendering: false })
   const [id] = await service.create()

@@ -7,9 +7,17 @@ export interface RowResult {
   readonly step: PlanStep
   /**
    * `moved`: its file was renamed on this machine. `up_to_date`: its sources were created again with identical bytes.
-   * `blocked`: one of its sources failed.
+   * `blocked`: one of its sources failed. `still_running`: the next batch continues it; a time limit is its error.
    */
-  readonly result: 'created' | 'downloaded' | 'moved' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
+  readonly result:
+    | 'created'
+    | 'downloaded'
+    | 'moved'
+    | 'up_to_date'
+    | 'failed'
+    | 'blocked'
+    | 'unconfirmed'
+    | 'still_running'
   readonly made?: Made | undefined
   readonly run?: string | undefined
   /** Key of its row in the journal, if its create has an unknown outcome. */

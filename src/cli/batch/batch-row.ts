@@ -204,12 +204,13 @@ export class BatchRow implements Row {
     }
   }
 
-  /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */
+  /** Returns the result of an ended row. Undefined: it was not started. */
   resultOf(run: Run, result: Result): RowResult | undefined {
     const { step } = this
     const { continuation } = this.#parts.batch.options
     const id = run.known?.id
     const failed = (error: RushesError): RowResult => ({ step, result: 'failed', run: id, error })
+    const goesOn = (error?: RushesError): RowResult => ({ step, result: 'still_running', run: id, error })
     const made = { run: id, made: this.#made, warnings: this.#warnings }
     switch (result.is) {
       case 'done':
@@ -219,11 +220,11 @@ export class BatchRow implements Row {
       case 'undelivered':
         if (this.#kept !== undefined) return { ...failed(this.#kept), ...made }
         // After a signal the row has not failed: the next batch continues its download.
-        return this.#parts.runs.interrupts.first.aborted ? undefined : failed(result.error)
+        return this.#parts.runs.interrupts.first.aborted ? goesOn() : failed(result.error)
       case 'failed':
         return failed(this.#explained(run, result.error))
       case 'running':
-        return result.why === 'time limit' ? failed(result.error ?? this.#limitPassed(run)) : undefined
+        return goesOn(result.why === 'time limit' ? (result.error ?? this.#limitPassed(run)) : undefined)
       case 'unconfirmed':
         return unconfirmedResult(step, result.key, result.error)
       case 'refused':

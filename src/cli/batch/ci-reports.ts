@@ -116,7 +116,7 @@ export interface JobSummary {
 
 const TITLES = ['status', 'name', 'file', 'reason']
 /** These rows come first. */
-const FAILED: readonly (string | undefined)[] = ['failed', 'blocked', 'unconfirmed']
+const FAILED: readonly (string | undefined)[] = ['failed', 'blocked', 'unconfirmed', 'still_running']
 
 /**
  * GitHub rejects a summary of more than 1 MiB completely. This number of rows with cells of this length stays below that,

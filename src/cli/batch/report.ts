@@ -226,7 +226,7 @@ export class Report {
 }
 
 type OpenState = 'still_running' | 'not_started'
-type Tally = Record<RowResult['result'] | OpenState | 'total' | 'skipped', number>
+type Tally = Record<RowResult['result'] | 'not_started' | 'total' | 'skipped', number>
 
 /**
  * `5 runs: 2 created, 3 up to date`. Under `--local`, runs are not called running: most are rendered only while a command

@@ -31,7 +31,7 @@ export function runJson({ state, ...run }: RunRecord): object {
     files: run.files,
     error: shortError(run.error),
     created_at: state?.createdAt ?? isoOrNull(run.createdAtMs),
-    finished_at: state?.finishedAt ?? run.finishedAt,
+    finished_at: state?.finishedAt ?? run.finishedAt ?? isoOrNull(run.finishedAtMs),
     elapsed_ms: run.elapsedMs && Math.round(run.elapsedMs),
     service,
   })

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { sweepBatches } from '../support/batch-sweep.js'
-import { bash, createInstantEngine, createPlace, quoted, runCli } from '../support/index.js'
+import { bash, createInstantEngine, createPlace, quoted, runCli, withStateOfCli } from '../support/index.js'
 
 it('a batch loses no run and pays for none twice when it is killed', async () => {
   const { wrong } = await sweepBatches([450, 700], { outputs: 2, isOneInput: true })
@@ -18,7 +18,7 @@ const canMount =
 it.skipIf(!canMount)(
   'a batch on a read-only disk ends with 0 when everything is up to date, and otherwise with 2 before it sends a run',
   async () => {
-    const place = createPlace()
+    const place = withStateOfCli(createPlace())
     const manifest = join(place.folder, 'shots.yaml')
     writeFileSync(manifest, 'runs: [{ name: hen, kind: image, prompt: a hen }]')
     const created = await runCli(`batch --local ${manifest}`, {
@@ -27,7 +27,7 @@ it.skipIf(!canMount)(
     })
     expect(created).toMatchObject({ code: 0 })
     const { stdout, stderr } = await bash(
-      place.with({ RUSHES_STATE_DIR: join(place.home, 'state') }),
+      place,
       `exec unshare -rm bash -c ${quoted(`mount --bind . . && mount -o remount,bind,ro . && cd "$PWD" || exit 99
        rushes batch --local shots.yaml >/dev/null 2>&1; echo "exit $?"
        rushes batch --local shots.yaml --force; echo "force $?"

@@ -15,6 +15,7 @@ import {
   runCli,
   type Service,
   serveQuickly,
+  withStateOfCli,
 } from '../support/index.js'
 
 const canMount =
@@ -37,9 +38,9 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
   })
 
   it('for the output ends with 12 and leaves no file, and the run can be downloaded elsewhere', async () => {
-    const user = createPlace()
+    const user = withStateOfCli(createPlace())
     const { code, stdout, stderr } = await withSmallDisk(
-      user.with({ RUSHES_STATE_DIR: join(user.home, 'state') }),
+      user,
       64,
       `rushes run image --local "a fox" -o "$small/fox.png"; echo "exit $?"
        ls -A "$small"`,
@@ -86,7 +87,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
   it('during a batch ends with 12, and a later batch continues without paying twice', async () => {
     const user = await personAt(service)
     const { stdout, stderr } = await withSmallDisk(
-      user.with({ RUSHES_STATE_DIR: join(user.home, 'state') }),
+      user,
       300,
       `cat > "$small/shots.yaml" <<'END'
 defaults: { kind: video }

@@ -8,12 +8,12 @@ import {
   createPlace,
   filesBelow,
   lines,
-  type Place,
   processesOf,
   runCli,
   rushes,
   start,
   until,
+  withStateOfCli,
 } from '../support/index.js'
 
 const RENDERER = /renderer\.cjs/
@@ -43,16 +43,10 @@ describe.concurrent('run image --local', () => {
   })
 })
 
-/** A place whose state `runCli` finds. */
-function createPlaceOfCli(): Place {
-  const place = createPlace()
-  return place.with({ RUSHES_STATE_DIR: join(place.home, 'state') })
-}
-
 /** Videos, so that the signal comes while they are rendered. */
 describe.concurrent('run video --local', () => {
   it('leaves its runs in the queue and no renderer after SIGTERM', async () => {
-    const place = createPlaceOfCli()
+    const place = withStateOfCli(createPlace())
     const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
     await command.prints('stderr', /processing/)
     command.kill('SIGTERM')
@@ -67,7 +61,7 @@ describe.concurrent('run video --local', () => {
 
   // That the next command takes the run over: test/cli/local.test.ts.
   it('leaves its run, no renderer and no file when it is killed', async () => {
-    const place = createPlaceOfCli()
+    const place = withStateOfCli(createPlace())
     const killed = start(place, ['run', 'video', '--local', 'a fox'])
     const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
     await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)

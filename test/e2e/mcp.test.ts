@@ -1,5 +1,4 @@
 /** `rushes mcp`, the real binary, with the SDK's client over stdio and the real local service: processes that end. Tools: test/cli/mcp.test.ts. */
-import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
@@ -23,12 +22,6 @@ let service: Service
 beforeAll(async () => {
   service = await serveQuickly()
 })
-
-/** With the journal where `rowsOf` looks for it. */
-async function person(): Promise<Place> {
-  const place = await personAt(service)
-  return place.with({ RUSHES_STATE_DIR: join(place.home, 'state') })
-}
 
 async function connect(place: Place) {
   const transport = new StdioClientTransport({
@@ -72,7 +65,7 @@ async function askedForVideo(place: Place) {
 
 describe.concurrent('rushes mcp', () => {
   it('pays for one run of a request_id when its server is killed, and when two servers get it at once', async () => {
-    const place = await person()
+    const place = await personAt(service)
     const args = { prompt: 'a boat', request_id: 'boat' }
     const first = await connect(place)
     first.call('create_video', args).catch(() => {})
@@ -97,7 +90,7 @@ describe.concurrent('rushes mcp', () => {
   })
 
   it('ends on SIGTERM with the ids of running runs on standard error', async () => {
-    const server = await askedForVideo(await person())
+    const server = await askedForVideo(await personAt(service))
     const [, id] = await server.prints('stdout', /"id":"(run_\w+)"/)
     server.kill('SIGTERM')
     const ended = await server.ended
@@ -110,7 +103,7 @@ describe.concurrent('rushes mcp', () => {
   })
 
   it('ends when its output is closed', async () => {
-    const server = start(await person(), ['mcp'])
+    const server = start(await personAt(service), ['mcp'])
     server.stdout.destroy()
     server.stdin.write('{"jsonrpc":"2.0","id":9,"method":"ping"}\n')
     expect(await server.ended).toMatchObject({ code: 141 })

@@ -107,7 +107,7 @@ it.skipIf(!canMount).concurrent(
        exec rushes run image "a fox" -o fox.png`
     const { code, stdout, stderr } = await bash(
       await personAt(service),
-      `mkdir -p "$HOME/.config/rushes" "$HOME/.local/state/rushes"
+      `mkdir -p "$HOME/.config/rushes" "$HOME/state"
        exec unshare -rm bash -c ${quoted(script)}`,
     )
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
@@ -119,7 +119,7 @@ it.skipIf(!canMount).concurrent(
 it.skipIf(!canBeAnybody).concurrent('a run succeeds for a user without an account and a home', async () => {
   const { code, stdout, stderr } = await bash(
     await personAt(service),
-    `exec setpriv ${ANYBODY.join(' ')} env -u HOME ${program} run image "a fox"`,
+    `exec setpriv ${ANYBODY.join(' ')} env -u HOME -u RUSHES_STATE_DIR ${program} run image "a fox"`,
   )
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^http.*\n$/) })
   expect(stderr).toMatch(/will not be remembered/)
@@ -130,12 +130,7 @@ it.skipIf(process.platform !== 'linux').concurrent(
   'in a locale that is not UTF-8, a prompt and a file keep their names, and `open` gives the file to the opener on PATH',
   async () => {
     const user = await personAt(service)
-    const place = user.with({
-      LC_ALL: 'POSIX',
-      PATH: `${user.folder}${delimiter}${user.env.PATH}`,
-      // Where `rowsOf` looks for the journal.
-      RUSHES_STATE_DIR: join(user.home, 'state'),
-    })
+    const place = user.with({ LC_ALL: 'POSIX', PATH: `${user.folder}${delimiter}${user.env.PATH}` })
     const opener = '#!/bin/sh\necho "$1" > opened.tmp && mv opened.tmp opened\n'
     writeFileSync(join(place.folder, 'xdg-open'), opener, { mode: 0o755 })
     const { code, stdout, stderr } = await bash(

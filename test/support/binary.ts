@@ -71,6 +71,10 @@ export function createPlace(): Place {
   return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
 }
 
+/** The user with the state folder in which `runCli` and `rowsOf` look for the state of a home. */
+export const withStateOfCli = (place: Place): Place =>
+  place.with({ RUSHES_STATE_DIR: join(place.home, 'state') })
+
 /** Adds `rushes` for shell scripts. It replaces the shell's process, so that signals reach the program. */
 function putOnPath(bin: string): void {
   const file = join(bin, 'rushes')

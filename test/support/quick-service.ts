@@ -4,7 +4,7 @@
  */
 import { createNetwork } from '../../src/host/undici.js'
 import { afterFile } from './after-file.js'
-import { createPlace, type Place, type Service, serve } from './binary.js'
+import { createPlace, type Place, type Service, serve, withStateOfCli } from './binary.js'
 import { createManualClock } from './clock.js'
 import { ONE_PIXEL_PNG } from './engines.js'
 import { addAccount } from './service.js'
@@ -23,7 +23,7 @@ export const serveQuickly = (words: readonly string[] = quickEngines()): Promise
 
 /** Creates a user with a separate home, folder and key, since each key has its own rate limit. */
 export async function personAt(service: Service): Promise<Place> {
-  const place = createPlace()
+  const place = withStateOfCli(createPlace())
   const data = { dataFolder: service.data, databaseUrl: undefined, clock: createManualClock() }
   const { RUSHES_BASE_URL, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL } = service.env
   return place.with({

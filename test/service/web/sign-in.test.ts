@@ -80,7 +80,7 @@ describe('the first start', () => {
     })
   })
 
-  test('creates the only link; a later start creates none, even without users', async () => {
+  test('with a console creates the only link, and one before it has no page; a later start creates none, even without users', async () => {
     const first = await createConsoleService({ console: undefined })
     const { dataFolder, clock } = first
     expect(first.service.console).toBeUndefined()

@@ -82,12 +82,14 @@ export class RushesError extends Error {
 
   /**
    * Returns a copy of the error with some parts replaced. Code, status and exit code stay. `consequence` is a sentence
-   * appended to the message. It says what the error means for a run: whether a run was created or paid for.
+   * appended to the message. It says what the error means for a run: whether a run was created or paid for. `next` is
+   * appended to the hint.
    */
   with(changes: RushesErrorChanges): RushesError {
     const message = changes.message ?? this.message
+    const hint = 'hint' in changes ? changes.hint : this.hint
     return new RushesError(this.code, withSentence(message, changes.consequence), {
-      hint: 'hint' in changes ? changes.hint : this.hint,
+      hint: [hint, changes.next].filter(Boolean).join(' ') || undefined,
       cause: this.cause,
       runId: 'runId' in changes ? changes.runId : this.runId,
       httpStatus: this.httpStatus,
@@ -101,6 +103,7 @@ export interface RushesErrorChanges {
   readonly consequence?: string | undefined
   /** Replaces the hint. If present and undefined, the hint is removed. */
   readonly hint?: string | undefined
+  readonly next?: string | undefined
   /** Replaces the run id. If present and undefined, the id is removed. */
   readonly runId?: string | undefined
 }

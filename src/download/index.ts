@@ -154,8 +154,7 @@ async function settle(
     if (error instanceof StreamFailed) throw error.cause
     if (!(error instanceof RushesError))
       return { ok: false, error: new RushesError('internal', messageOf(error), { cause: error, runId }) }
-    const hint = [error.hint, 'The run succeeded and is paid for.'].filter(Boolean).join(' ')
-    return { ok: false, error: error.with({ hint, runId }) }
+    return { ok: false, error: error.with({ next: 'The run succeeded and is paid for.', runId }) }
   }
 }
 

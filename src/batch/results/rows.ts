@@ -46,7 +46,7 @@ export const unconfirmedResult = (
   step,
   result: 'unconfirmed',
   key,
-  error: error.with({ hint: [error.hint, RESUBMIT].filter(Boolean).join(' ') }),
+  error: error.with({ next: RESUBMIT }),
 })
 
 /** Result of a row whose files were renamed. */

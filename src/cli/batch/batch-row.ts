@@ -165,7 +165,7 @@ export class BatchRow implements Row {
       // If the host of an output has deleted it, only another run helps.
       const isMissing = error.httpStatus !== undefined && MISSING.includes(error.httpStatus)
       const advice = `If its host has deleted it, no download can succeed. ${payAgain(this.name)}`
-      return isMissing ? { ...delivery, error: withHint(error, advice) } : delivery
+      return isMissing ? { ...delivery, error: error.with({ next: advice }) } : delivery
     }
     outputs.learn(state.id, state.urls)
     this.#made = this.#madeOf(run, files)
@@ -229,7 +229,7 @@ export class BatchRow implements Row {
         return unconfirmedResult(step, result.key, result.error)
       case 'refused':
         return failed(
-          withHint(result.error, `Continue with ${continuation}: runs that exist are not paid again.`),
+          result.error.with({ next: `Continue with ${continuation}: runs that exist are not paid again.` }),
         )
       case 'blocked':
         return { step, result: 'blocked', blockedBy: result.by }
@@ -262,11 +262,12 @@ export class BatchRow implements Row {
           : 'Check the API key: a run is visible only to its account.'
       return error.with({ hint: `${where} ${payAgain()}` })
     }
-    if (!isEnded) return withHint(error, `Continue with ${continuation}: the run is not paid again.`)
-    const ended = withHint(error, endHint(state, ctx.globals.local))
-    // Nothing helps but another run, which a later batch does not create by itself. The job of a canceled run is canceled, also if it is adopted.
+    if (!isEnded) return error.with({ next: `Continue with ${continuation}: the run is not paid again.` })
+    const ended = error.with({ next: endHint(state, ctx.globals.local) })
+    // Nothing helps but another run, which a later batch does not create by itself. The job of a canceled run is canceled,
+    // also if it is adopted.
     if (state.withoutUrls !== undefined || (isOutcomeUnknown(state) && !isCanceled(state)))
-      return withHint(ended, payAgain(this.name))
+      return ended.with({ next: payAgain(this.name) })
     const row = known?.row ?? this.step.flight?.row
     if (row !== undefined) runs.journal?.closed(row)
     return ended
@@ -275,6 +276,3 @@ export class BatchRow implements Row {
 
 /** Statuses of a host that no longer has an output, for links that were renewed. */
 const MISSING: readonly number[] = [403, 404, 410]
-
-const withHint = (error: RushesError, hint: string): RushesError =>
-  error.with({ hint: [error.hint, hint].filter(Boolean).join(' ') })

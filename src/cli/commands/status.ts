@@ -105,8 +105,7 @@ async function showRuns(
 }
 
 function endError(state: RunState, isLocal: boolean): RushesError | undefined {
-  const error = endErrorOf(state, isLocal)
-  return error?.with({ hint: `${error.hint} ${endHint(state, isLocal)}` })
+  return endErrorOf(state, isLocal)?.with({ next: endHint(state, isLocal) })
 }
 
 /**

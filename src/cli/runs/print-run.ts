@@ -131,8 +131,7 @@ export class RunPrinter {
     if (result.is !== 'refused' && result.is !== 'unconfirmed') this.#unsent++
     else {
       const key = result.is === 'unconfirmed' ? result.key : undefined
-      const hint = [result.error.hint, key && keyHint(key)].filter(Boolean).join(' ')
-      const error = result.error.with({ hint: hint || undefined })
+      const error = result.error.with({ next: key && keyHint(key) })
       this.#errors.push(error)
       if (this.#createGroups.add(error, key)) this.#createErrors.push(error)
       if (result.is === 'refused') this.#refused++
@@ -170,8 +169,7 @@ export class RunPrinter {
       return this.#leftError(result.why, [run])
     }
     const { error } = result
-    const next = this.#nextHint(run, error)
-    return error.with({ hint: [error.hint, next].filter(Boolean).join(' ') || undefined, runId: run.id })
+    return error.with({ next: this.#nextHint(run, error), runId: run.id })
   }
 
   #nextHint(run: Run, { code }: RushesError): string | undefined {

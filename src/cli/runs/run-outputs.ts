@@ -156,7 +156,7 @@ export class OutputUrls {
       )
     if (row.address !== this.#parts.address) {
       const error = await livesElsewhere(ctx, run, row)
-      throw error.with({ hint: `${error.hint} Or give the URL or the file of the output.` })
+      throw error.with({ next: 'Or give the URL or the file of the output.' })
     }
     let { urls } = row
     if (urls.length === 0) {

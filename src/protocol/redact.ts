@@ -37,11 +37,7 @@ export function createRedact(secret: string): (text: string) => string {
     .reduceRight((inner, character) => `(?:${character}${inner})?`, '')
   const whole = new RegExp(spelled.join('') + rest, 'g')
   const torn = new RegExp(`${beginning}${more}${TORN_ESCAPE}$`)
-  return (text) => {
-    // Of most texts, this is known without the expressions, which take 2 ms to compile.
-    if (!/[\\%]|u00/.test(text) && !text.includes(secret.slice(0, MIN_SECRET_LENGTH))) return text
-    return text.replace(whole, REDACTED).replace(torn, REDACTED)
-  }
+  return (text) => text.replace(whole, REDACTED).replace(torn, REDACTED)
 }
 
 function spellingsOf(character: string): string {

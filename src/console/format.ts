@@ -1,5 +1,5 @@
 /** Numbers, times and URLs as the pages show them. */
-import { capitalized, shortened } from '../protocol/text.js'
+import { capitalized, withEllipsis } from '../protocol/text.js'
 
 export const number = (value: number): string => value.toLocaleString('en')
 /** `1 run`, `1,200 runs` */
@@ -42,7 +42,7 @@ export const unitOf = (name: string): string => (name === 'duration' ? ' s' : ''
 export const cut = (text: string, length: number): string =>
   [...text.slice(0, 2 * length)].length > length
     ? `${[...text.slice(0, 2 * length)].slice(0, length - 1).join('')}…`
-    : shortened(text, 2 * length)
+    : withEllipsis(text, 2 * length)
 
 export type UrlQuery = Readonly<Record<string, string | number | undefined>>
 

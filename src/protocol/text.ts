@@ -66,11 +66,11 @@ export const capitalized = (text: string): string => `${text.charAt(0).toUpperCa
 export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** Cuts a long text to `maxLength` characters, with an ellipsis. */
-export const cut = (text: string, maxLength: number): string =>
+export const withEllipsis = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
 
 /** Returns one printable line, cut to `maxLength` characters. */
-export const shortened = (text: string, maxLength = 300): string => cut(printable(text), maxLength)
+export const shortened = (text: string, maxLength = 300): string => withEllipsis(printable(text), maxLength)
 
 /** `fox, hen and 3 more` */
 export function listNames(names: readonly string[], maxNames = 10): string {

@@ -4,7 +4,7 @@ import { RushesError } from '../errors.js'
 import { stepOf } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { isCanceled, isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
-import { cut, printable, shortened } from '../protocol/text.js'
+import { printable, shortened, withEllipsis } from '../protocol/text.js'
 import { formatDuration } from '../protocol/units.js'
 
 /** State of following a run, between two status requests. Times are monotonic, in milliseconds. */
@@ -164,7 +164,8 @@ export function stillRunning(subject: string, timeoutMs: number, isLocal: boolea
 
 function runFailed(state: RunState, isLocal: boolean): RushesError {
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
-  const reason = state.failure === undefined ? 'the service gave no reason.' : cut(state.failure, 2_000)
+  const reason =
+    state.failure === undefined ? 'the service gave no reason.' : withEllipsis(state.failure, 2_000)
   const message = isCanceled(state)
     ? state.failure === undefined
       ? 'The run was canceled.'

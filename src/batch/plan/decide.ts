@@ -80,7 +80,7 @@ export function decide(situation: RowSituation): RowAction {
     return output !== undefined && output.from === undefined && isInPlace(output.fact, sha256)
   })
   const at = isThere.indexOf(false)
-  const conflict = conflictIn(situation)
+  const conflict = conflictIn(situation, isAsMade)
 
   if (flight?.run !== undefined) {
     if (conflict !== undefined) return conflict
@@ -102,14 +102,10 @@ export function decide(situation: RowSituation): RowAction {
 }
 
 /** Finds the first output whose path has a file that must not be replaced. */
-function conflictIn({
-  outputs,
-  hash,
-  locked,
-  flight,
-  placed = flight?.files ?? [],
-  flags,
-}: RowSituation): ConflictAction | undefined {
+function conflictIn(
+  { outputs, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
+  isAsMade: boolean,
+): ConflictAction | undefined {
   const known = outputsOf(locked)
   for (const [at, { file, fact, from }] of outputs.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
@@ -119,7 +115,8 @@ function conflictIn({
     if (keeper !== undefined)
       return { do: 'conflict', why: `the file of "${keeper}", which --only leaves out`, at, isForeign: false }
     const made = known[at]?.file
-    const isMadeThere = from !== undefined && basename(from) === basename(made ?? '') && locked?.hash === hash
+    // Not after a kill in the middle of a move, when the file has a hidden name.
+    const isMadeThere = isAsMade && from !== undefined && basename(from) === basename(made ?? '')
     const result = isMadeThere ? `; the result is in ${made}` : ''
     const why = made === file ? 'changed since it was downloaded' : `not created by this batch${result}`
     return { do: 'conflict', why, at, isForeign: true }

@@ -261,7 +261,8 @@ function parametersFor({ properties }: ModelSchema): Properties {
   return Object.fromEntries(own.map(([parameter, schema]) => [parameter, argumentOf(parameter, schema)]))
 }
 
-const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength maxItems default'.split(' ')
+const KEYWORDS = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'maxItems', 'default']
+const ITEM_KEYWORDS = ['type', 'enum']
 
 /** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
 function argumentOf(parameter: string, schema: ParameterSchema): JsonSchema {
@@ -270,9 +271,13 @@ function argumentOf(parameter: string, schema: ParameterSchema): JsonSchema {
   const more = isMedia ? SOURCES : isOther ? 'JSON, see list_models' : ''
   const description = [shortened(schema.description), more].filter(Boolean).join('. ')
   if (isOther) return { description }
-  const known = Object.entries(schema).filter(([keyword]) => KEYWORDS.includes(keyword))
-  const { type, enum: values } = 'items' in schema ? schema.items : {}
-  const items = type === undefined ? {} : { items: { type, ...(values && { enum: values }) } }
+  const known = {
+    ...pick(schema, KEYWORDS),
+    ...('items' in schema && { items: pick(schema.items, ITEM_KEYWORDS) }),
+  }
   // Clients parse the schemas with `JSON.parse`, which rounds a bound of 64 bits.
-  return { ...JSON.parse(writeJson(Object.fromEntries(known))), ...items, description }
+  return { ...JSON.parse(writeJson(known)), description }
 }
+
+const pick = (schema: object, keywords: readonly string[]): JsonSchema =>
+  Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.includes(keyword)))

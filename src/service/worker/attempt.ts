@@ -8,7 +8,7 @@ import { FolderReplaced } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
 import { OUTCOME_UNKNOWN, PROVIDER_REFUSED } from '../../protocol/run-state.js'
-import { cut, withoutControls } from '../../protocol/text.js'
+import { withEllipsis, withoutControls } from '../../protocol/text.js'
 import {
   JobDetached,
   type JobIntent,
@@ -256,7 +256,7 @@ export function failureOf(error: unknown): RunFailure {
   const message = withoutControls(messageFor(error)).trim()
   return {
     code: codeOf(error),
-    message: cut(message || 'The engine failed without a message.', MAX_MESSAGE_LENGTH),
+    message: withEllipsis(message || 'The engine failed without a message.', MAX_MESSAGE_LENGTH),
   }
 }
 
@@ -288,7 +288,7 @@ export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
   if (stderrTail === '') return CRASH_LIMIT
   const { code, message } = CRASH_LIMIT.failure
   const withStderr = `${message} End of its standard error: ${withoutControls(stderrTail)}`
-  return { ...CRASH_LIMIT, failure: { code, message: cut(withStderr, MAX_MESSAGE_LENGTH) } }
+  return { ...CRASH_LIMIT, failure: { code, message: withEllipsis(withStderr, MAX_MESSAGE_LENGTH) } }
 }
 
 /**

@@ -1,8 +1,7 @@
 /** `deploy/nginx/nginx.conf` in a real nginx, in front of real nodes on one data folder. Skipped where nginx is not installed. */
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Agent, type Dispatcher, request } from 'undici'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -10,6 +9,7 @@ import { randomOutput } from './support/engines.js'
 import {
   bash,
   createPlace,
+  listen,
   type Place,
   rushes,
   type Service,
@@ -310,10 +310,8 @@ async function startFakeNode(answer: (socket: Socket) => void): Promise<FakeNode
       requests.push(bytes.toString('latin1').split('\r\n')[0] ?? '')
       answer(socket)
     })
-  }).listen(0, '127.0.0.1')
-  whenOver(() => server.close())
-  await once(server, 'listening')
-  return { port: (server.address() as AddressInfo).port, requests }
+  })
+  return { port: await listen(server), requests }
 }
 
 interface Asked {

@@ -1,12 +1,10 @@
 /** The files of `deploy/` agree with the program. Docker itself is not needed; nginx is in deploy-nginx.system.ts. */
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { bash, createPlace, runCli, start } from './support/index.js'
+import { expect, test } from 'vitest'
+import { bash, createPlace, listen, runCli, start } from './support/index.js'
 import { ROOT, read } from './support/project.js'
 
 const DOCKERFILE = read('deploy/Dockerfile').replace(/\\\n\s*/g, '')
@@ -52,10 +50,8 @@ test.each([
     path = url
     response.statusCode = path === '/readyz' ? 200 : 404
     response.end()
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  const port = String((server.address() as AddressInfo).port)
+  })
+  const port = String(await listen(server))
   // With `init: true` it is not rushes itself.
   const words = ['/sbin/docker-init', '--', 'rushes', 'serve', ...flags]
   const mainProcess = join(place.home, 'cmdline')

@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { asksForList } from '../support/cli.js'
 import { createFamily } from '../support/family.js'
 import {
   createCliService,
@@ -11,6 +10,7 @@ import {
   lines,
   runCli,
   usageErrorOf,
+  withListOf,
 } from '../support/index.js'
 import { openMcp, type ToolResult } from '../support/mcp.js'
 
@@ -101,14 +101,12 @@ it('two sessions of mcp with one request_id at once both return the run that rea
   const args = { prompt: 'a fox', request_id: 'fox' }
   const first = await openMcp(service)
   let created: Promise<ToolResult> | undefined
-  const fetch: Fetch = async (request) => {
-    // The second session has found no create, and asks for prices.
-    if (asksForList(request)) {
-      created ??= first.begin('create_image', args)
-      await created
-    }
+  // The second session has found no create, and asks for prices.
+  const fetch = withListOf(async (request) => {
+    created ??= first.begin('create_image', args)
+    await created
     return service.counting(request)
-  }
+  }, service.counting)
   const second = await openMcp(service, { fetch })
   const { structured } = await second.call('create_image', args)
   expect(structured.runs).toMatchObject([{ id: (await created)?.structured.runs[0].id, status: 'succeeded' }])

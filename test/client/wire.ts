@@ -1,19 +1,23 @@
 /** A service as a script: one answer a request, in order, and what was asked of it and when. */
 
 import { ApiClient, type ClientOptions } from '../../src/client/index.js'
-import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
+import { HttpFailure } from '../../src/host/http.js'
 import { Limiter } from '../../src/limiter/index.js'
-import { createManualClock, type ManualClock, responseOf, type Scripted } from '../support/index.js'
+import {
+  createManualClock,
+  type ManualClock,
+  type Scripted,
+  type ScriptedService,
+  type Step,
+  scriptedList,
+} from '../support/index.js'
+
+export type { Step }
 
 export const BASE_URL = 'https://api.test/prefix'
 export const KEY = 'sk-test-0123456789-secret'
 
-/** `hang` never answers; an error is thrown in place of an answer. */
-export type Step = Scripted | Error | 'hang'
-
-export interface Wire {
-  readonly fetch: Fetch
-  readonly requests: readonly HttpRequest[]
+export interface Wire extends ScriptedService {
   /** Instants by the monotonic clock. */
   readonly atMs: readonly number[]
 }
@@ -38,22 +42,15 @@ export function createWire(
   steps: readonly Step[],
   { forever = false } = {},
 ): Wire {
-  const requests: HttpRequest[] = []
+  const { fetch, requests } = scriptedList(...steps, ...(forever ? [] : [new Error('one request too many')]))
   const atMs: number[] = []
   return {
     requests,
     atMs,
     async fetch(request) {
       request.signal?.throwIfAborted()
-      const step = steps[forever ? Math.min(requests.length, steps.length - 1) : requests.length]
-      requests.push(request)
       atMs.push(clock.monotonic())
-      if (step === undefined) throw new Error(`request ${requests.length} is one too many`)
-      if (step instanceof Error) throw step
-      if (step !== 'hang') return responseOf(step)
-      return await new Promise((_, reject) => {
-        request.signal?.addEventListener('abort', () => reject(request.signal?.reason))
-      })
+      return await fetch(request)
     },
   }
 }

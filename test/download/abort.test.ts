@@ -1,15 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  contents,
-  createWork,
-  download,
-  fetchOf,
-  into,
-  newFolder,
-  output,
-  PNG,
-  serve,
-} from './download-setup.js'
+import { scriptedList } from '../support/index.js'
+import { contents, createWork, download, into, newFolder, output, PNG, serve } from './download-setup.js'
 
 describe('an abort', () => {
   it('leaves only files that were complete', async () => {
@@ -48,7 +39,7 @@ describe('an abort', () => {
 
   it('between two tries ends the wait', async () => {
     const stop = new AbortController()
-    const { fetch, requests } = fetchOf(() => {
+    const { fetch, requests } = scriptedList(() => {
       stop.abort('SIGTERM')
       return { status: 503 }
     })

@@ -1,8 +1,7 @@
 /** What the tests of downloads stand on: a host of outputs on loopback, an empty folder, and a clock that never waits. */
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type RequestListener } from 'node:http'
 import {
   createDownloader,
   type Downloader,
@@ -10,9 +9,8 @@ import {
   type RunOutput,
 } from '../../src/download/index.js'
 import { systemClock } from '../../src/host/clock.js'
-import type { Fetch, HttpRequest } from '../../src/host/http.js'
-import { createNetwork } from '../../src/host/undici.js'
-import { ONE_PIXEL_PNG, responseOf, type Scripted, temporaryFolder, whenOver } from '../support/index.js'
+import type { Fetch } from '../../src/host/http.js'
+import { listen, ONE_PIXEL_PNG, openNetwork, temporaryFolder } from '../support/index.js'
 
 export const newFolder = temporaryFolder
 
@@ -21,15 +19,8 @@ export const contents = (folder: string): readonly string[] =>
   (readdirSync(folder, { recursive: true }) as string[]).sort()
 
 /** The address of a host that answers with `listener`. */
-export async function serve(listener: RequestListener): Promise<string> {
-  const server: Server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  whenOver(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+export const serve = async (listener: RequestListener): Promise<string> =>
+  `http://127.0.0.1:${await listen(createServer(listener))}`
 
 export interface Work extends Downloader {
   /** The pauses between the tries, in milliseconds. */
@@ -39,15 +30,17 @@ export interface Work extends Downloader {
 /** A downloader over the real network, or over `fetch`. Pauses are noted and not made; 0.5 spreads them by nothing. */
 export function createWork(fetch?: Fetch): Work {
   const waits: number[] = []
-  const network = createNetwork({ env: {}, clock: systemClock })
-  whenOver(() => network.close())
   const sleep = async (ms: number): Promise<void> => {
     waits.push(ms)
   }
   const clock = { ...systemClock, now: () => Date.UTC(2026, 0, 1), sleep }
   return {
     waits,
-    ...createDownloader({ fetch: fetch ?? network.fetch, clock, random: () => 0.5 }),
+    ...createDownloader({
+      fetch: fetch ?? openNetwork({ clock: systemClock }).fetch,
+      clock,
+      random: () => 0.5,
+    }),
   }
 }
 
@@ -78,17 +71,6 @@ export async function download(one: OneOutput) {
   if (result === undefined) throw new Error('no result')
   const error = result.ok ? undefined : result.error
   return { ...result, error, waits: work.waits }
-}
-
-/** Answers one after another, the last one again and again, and records what was requested. */
-export function fetchOf(...answers: readonly (Scripted | ((request: HttpRequest) => Scripted))[]) {
-  const requests: HttpRequest[] = []
-  const fetch: Fetch = async (request) => {
-    requests.push(request)
-    const answer = answers[Math.min(requests.length, answers.length) - 1] ?? { status: 500 }
-    return responseOf(typeof answer === 'function' ? answer(request) : answer)
-  }
-  return { fetch, requests }
 }
 
 /** A whole 1 × 1 picture. */

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
+import { scriptedList } from '../support/index.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
-import { contents, download, fetchOf, newFolder, PNG, sha256 } from './download-setup.js'
+import { contents, download, newFolder, PNG, sha256 } from './download-setup.js'
 
 /** Another file, which only its ETag tells apart. */
 const SAME_LENGTH = Buffer.concat([PNG, Buffer.alloc(WHOLE.length - PNG.length, 'another')])
@@ -53,7 +54,7 @@ it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
 it('failures count from one again after each new mebibyte', async () => {
   const [half, whole] = [Buffer.alloc(524_288, 'rushes'), Buffer.alloc(1_048_576, 'rushes')]
   const parts = [half, half, whole, Buffer.alloc(10), whole, half]
-  const { fetch, requests } = fetchOf(({ headers }) => {
+  const { fetch, requests } = scriptedList(({ headers }) => {
     const from = Number(/\d+/.exec(headers.range ?? '0')?.[0])
     const range = { 'content-range': `bytes ${from}-${2 ** 40 - 1}/${2 ** 40}` }
     return {

@@ -2,15 +2,15 @@ import { PassThrough, Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { until } from '../support/index.js'
+import { scriptedList, until } from '../support/index.js'
 import { host } from './breaking-host.js'
-import { contents, createWork, download, fetchOf, newFolder, output, PNG } from './download-setup.js'
+import { contents, createWork, download, newFolder, output, PNG } from './download-setup.js'
 
 const target = { kind: 'stdout' } as const
 const BIG = 1_000_000
 
 const pour = (stdout: Writable, body: Uint8Array, more: Partial<DownloadOptions> = {}, outputs = 1) =>
-  createWork(fetchOf({ status: 200, body }).fetch).download(
+  createWork(scriptedList({ status: 200, body }).fetch).download(
     Array.from({ length: outputs }, () => output('https://host.example/x')),
     { target, stdout, ...more },
   )

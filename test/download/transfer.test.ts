@@ -6,12 +6,11 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createGate, responseOf, type Scripted } from '../support/index.js'
+import { createGate, responseOf, type Scripted, scriptedList } from '../support/index.js'
 import {
   contents,
   createWork,
   download,
-  fetchOf,
   into,
   JPEG,
   MP4,
@@ -54,7 +53,7 @@ describe('a download', () => {
 
   it('trusts the bytes more than the host, and keeps the name that the user gave', async () => {
     const folder = newFolder()
-    const fetch = fetchOf({ status: 200, body: JPEG, headers: { 'content-type': 'image/png' } }).fetch
+    const fetch = scriptedList({ status: 200, body: JPEG, headers: { 'content-type': 'image/png' } }).fetch
     const file = { path: `${folder}/run-1.jpg`, content_type: 'image/jpeg' }
     expect(await download({ fetch, folder })).toMatchObject({ file })
     const path = join(folder, 'fox.png')
@@ -93,7 +92,11 @@ describe('a download', () => {
   })
 
   it('reports its progress', async () => {
-    const fetch = fetchOf({ status: 200, body: PNG, headers: { 'content-length': String(PNG.length) } }).fetch
+    const fetch = scriptedList({
+      status: 200,
+      body: PNG,
+      headers: { 'content-length': String(PNG.length) },
+    }).fetch
     const told: DownloadProgress[] = []
     const onProgress = (progress: DownloadProgress) => told.push(progress)
     await createWork(fetch).download([output(URL), output(URL)], { ...into(newFolder()), onProgress })
@@ -102,7 +105,7 @@ describe('a download', () => {
   })
 
   it('reports a bug as a bug', async () => {
-    const { fetch } = fetchOf(() => {
+    const { fetch } = scriptedList(() => {
       throw new TypeError('x is not a function')
     })
     const expected = { code: 'internal', exitCode: 1, message: 'x is not a function' }
@@ -121,7 +124,11 @@ describe('an incomplete response', () => {
     'that %s is requested again five times, then fails and leaves no file',
     async (_, length, response, reason) => {
       const folder = newFolder()
-      const { fetch, requests } = fetchOf({ status: 200, headers: { 'content-length': length }, ...response })
+      const { fetch, requests } = scriptedList({
+        status: 200,
+        headers: { 'content-length': length },
+        ...response,
+      })
       const { error, waits } = await download({ fetch, folder, url: `${URL}?sig=secret` })
       expect(error).toMatchObject({
         ...{
@@ -141,7 +148,7 @@ describe('an incomplete response', () => {
 describe('a response that is not the file', () => {
   // What each status means is the table of output-request.test.ts.
   it.each([206, 404, 416])('ends the download at once: %i', async (code) => {
-    const { fetch, requests } = fetchOf({ status: code, body: '{}' })
+    const { fetch, requests } = scriptedList({ status: code, body: '{}' })
     const { error } = await download({ fetch, url: `${URL}?sig=1` })
     expect(error).toMatchObject({
       code: 'download_failed',
@@ -153,7 +160,7 @@ describe('a response that is not the file', () => {
   })
 
   it('is requested again after the Retry-After of the host', async () => {
-    const { fetch } = fetchOf({ status: 429, headers: { 'retry-after': '20' } })
+    const { fetch } = scriptedList({ status: 429, headers: { 'retry-after': '20' } })
     const { error, waits } = await download({ fetch })
     expect(error).toMatchObject({ httpStatus: 429 })
     expect(waits).toEqual(Array(5).fill(20_000))
@@ -162,7 +169,7 @@ describe('a response that is not the file', () => {
   it('refuses a web page in place of a picture, and writes no file', async () => {
     const folder = newFolder()
     const page = '<!doctype html><title>Sign in</title>'
-    const { fetch } = fetchOf({
+    const { fetch } = scriptedList({
       status: 200,
       body: page,
       headers: { 'content-type': 'text/html; charset=utf-8' },
@@ -175,7 +182,7 @@ describe('a response that is not the file', () => {
 
 describe('an expired link', () => {
   it('is replaced by a fresh link', async () => {
-    const { fetch, requests } = fetchOf({ status: 403 }, { status: 200, body: PNG })
+    const { fetch, requests } = scriptedList({ status: 403 }, { status: 200, body: PNG })
     const result = await download({ fetch, freshUrl: async () => `${URL}?fresh` })
     expect(result).toMatchObject({ ok: true, file: { url: `${URL}?fresh` }, waits: [] })
     expect(requests.map(({ url }) => url.href)).toEqual([URL, `${URL}?fresh`])
@@ -183,7 +190,7 @@ describe('an expired link', () => {
 
   it('is replaced only once', async () => {
     let freshened = 0
-    const { fetch, requests } = fetchOf({ status: 403 }, { status: 503 }, { status: 410 })
+    const { fetch, requests } = scriptedList({ status: 403 }, { status: 503 }, { status: 410 })
     const { error } = await download({ fetch, freshUrl: async () => `${URL}/${++freshened}` })
     expect(error).toMatchObject({ httpStatus: 410 })
     expect([requests.length, freshened]).toEqual([3, 1])
@@ -202,7 +209,7 @@ describe('an expired link', () => {
     ],
   ])('is an error when the service gives %s', async (_, fresh, asked, message) => {
     let freshened = 0
-    const { fetch, requests } = fetchOf({ status: 403 })
+    const { fetch, requests } = scriptedList({ status: 403 })
     const freshUrl = () => {
       freshened++
       return fresh()
@@ -214,7 +221,7 @@ describe('an expired link', () => {
 
 describe('redirects', () => {
   it('lead to another host, and the last address names the file', async () => {
-    const { fetch, requests } = fetchOf(
+    const { fetch, requests } = scriptedList(
       { status: 302, headers: { location: '/b?c' } },
       { status: 307, headers: { location: 'https://other.example/notes.md' } },
       { status: 200, body: 'plain' },
@@ -231,7 +238,7 @@ describe('redirects', () => {
     ['file:///etc/passwd', 1, 'redirects to something that is not an http or https URL'],
     ['/again', 11, 'more than 10 times'],
   ])('to %s are refused', async (location, asked, message) => {
-    const { fetch, requests } = fetchOf({ status: 302, headers: { location } })
+    const { fetch, requests } = scriptedList({ status: 302, headers: { location } })
     expect((await download({ fetch })).error?.message).toContain(message)
     expect(requests).toHaveLength(asked)
   })
@@ -239,7 +246,7 @@ describe('redirects', () => {
   it.each(['file:///etc/passwd', 'ftp://x/y', 'data:,x', 'not a url', ''])(
     'or not, %j is not the URL of an output',
     async (url) => {
-      const { fetch, requests } = fetchOf({ status: 200, body: PNG })
+      const { fetch, requests } = scriptedList({ status: 200, body: PNG })
       expect((await download({ fetch, url })).error).toMatchObject({ code: 'download_failed' })
       expect(requests).toHaveLength(0)
     },
@@ -250,7 +257,7 @@ describe('redirects', () => {
 it('an encoded response is saved decoded, and requested again when it cannot be decoded', async () => {
   const folder = newFolder()
   const received = (body: Uint8Array, encoding = 'gzip') => {
-    const { fetch } = fetchOf({ status: 200, body, headers: { 'content-encoding': encoding } })
+    const { fetch } = scriptedList({ status: 200, body, headers: { 'content-encoding': encoding } })
     return download({ fetch, folder, overwrite: true })
   }
   const { error, waits } = await received(gzipSync(PNG).subarray(0, 40))

@@ -1,11 +1,10 @@
 /** What a command does not need, it does not load: command lines one after the other in one process, which notes its modules. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { DIST } from '../support/binary.js'
-import { BINARY, createPlace, type Environment, start } from '../support/index.js'
+import { BINARY, createPlace, type Environment, listen, start } from '../support/index.js'
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {
@@ -117,10 +116,7 @@ const MANIFEST = '[{"name": "fox", "kind": "image", "model": "acme/still-1", "pr
 
 it('commands load only what they need: most no network and no service, and a plan in a pipe no widths of characters', async () => {
   // It refuses the key at once: an address at which nobody listens is tried for seven seconds.
-  const taken = createServer((_, response) => response.writeHead(401).end())
-  onTestFinished(() => void taken.close())
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
-  const port = String((taken.address() as AddressInfo).port)
+  const port = String(await listen(createServer((_, response) => response.writeHead(401).end())))
   const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: `http://127.0.0.1:${port}` }
   const plan: Line = [['batch', '-', '--check'], 10, {}, MANIFEST]
   const others: readonly (readonly [line: Line, packages: readonly string[]])[] = [

@@ -1,8 +1,9 @@
 /** The clock of the machine, in real milliseconds. */
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
+import { listen } from '../support/index.js'
 
 const ALARM_MS = 20
 
@@ -10,15 +11,10 @@ const ALARM_MS = 20
 const blockPast = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms * 3)
 
 async function socketPair(): Promise<readonly [Socket, Socket]> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const near = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const server = createServer()
+  const near = connect(await listen(server), '127.0.0.1')
   const [[far]] = await Promise.all([once(server, 'connection'), once(near, 'connect')])
-  onTestFinished(() => {
-    near.destroy()
-    far.destroy()
-    server.close()
-  })
+  onTestFinished(() => void near.destroy())
   return [near, far]
 }
 

@@ -8,14 +8,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import net, {
-  type AddressInfo,
-  connect,
-  createServer as createNetServer,
-  type LookupFunction,
-  type Server,
-  type Socket,
-} from 'node:net'
+import net, { connect, createServer as createNetServer, type LookupFunction, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { inspect } from 'node:util'
@@ -24,35 +17,25 @@ import { systemClock } from '../../src/host/clock.js'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type ServerRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/response-body.js'
-import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
-import { createManualClock, temporaryFolder, until } from '../support/index.js'
+import type { Network, NetworkOptions } from '../../src/host/undici.js'
+import {
+  createGate,
+  createManualClock,
+  listen,
+  openNetwork,
+  temporaryFolder,
+  until,
+} from '../support/index.js'
 
 const KEY = 'sk-never-seen-anywhere'
 const REASON = new Error('the caller’s own')
 const MIB = 1_048_576
 
-function newNetwork(options: Partial<NetworkOptions> = {}): Network {
-  const network = createNetwork({ env: {}, clock: createManualClock(), ...options })
-  onTestFinished(() => network.close())
-  return network
-}
-
-async function listening(server: Server): Promise<number> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket) => sockets.add(socket))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
-
 const serve = async (listener: RequestListener) => {
   const server = createHttpServer({ keepAliveTimeout: 60_000 }, listener)
   let connections = 0
   server.on('connection', () => connections++)
-  return { url: `http://127.0.0.1:${await listening(server)}/`, connections: () => connections }
+  return { url: `http://127.0.0.1:${await listen(server)}/`, connections: () => connections }
 }
 
 /** A server of bytes, for answers that no HTTP server would give. */
@@ -61,7 +44,7 @@ const serveRaw = async (onConnection: (socket: Socket) => void): Promise<string>
     socket.on('error', () => {})
     onConnection(socket)
   })
-  return `http://127.0.0.1:${await listening(server)}/`
+  return `http://127.0.0.1:${await listen(server)}/`
 }
 
 const get = (url: string, more: Partial<ServerRequest> = {}): ServerRequest => ({
@@ -86,15 +69,6 @@ const everyNameIsHere: LookupFunction = (_, options, found) =>
 const noNameIsFound: LookupFunction = (hostname, _, found) =>
   found(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), '', 0)
 
-/** A promise and what fulfils it. */
-function awaited<Value>() {
-  let resolve: (value: Value) => void = () => {}
-  const promise = new Promise<Value>((fulfil) => {
-    resolve = fulfil
-  })
-  return { promise, resolve: (value: Value) => resolve(value) }
-}
-
 /** Turns of the event loop, in which sockets are read. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -106,7 +80,7 @@ describe('an exchange', () => {
       response.writeHead(418, { 'Retry-After': '3', 'set-cookie': ['a=1', 'b=2'] })
       response.end(`${request.method} ${request.url}`)
     })
-    const response = await newNetwork().fetch(get(`${url}a%2Fb?c`))
+    const response = await openNetwork().fetch(get(`${url}a%2Fb?c`))
     const headers = ['RETRY-AFTER', 'Set-Cookie', 'location'].map((name) => response.header(name))
     expect([response.status, ...headers]).toEqual([418, '3', 'a=1, b=2', undefined])
     expect(await readText(response, 1_000)).toBe('GET /a%2Fb?c')
@@ -118,14 +92,14 @@ describe('an exchange', () => {
       const whole = Buffer.concat(await request.toArray()).equals(body)
       response.end(`${whole} ${request.headers['content-length']} ${request.headers['transfer-encoding']}`)
     })
-    expect(await readText(await newNetwork().fetch(post(url, { body })), 1_000)).toBe(
+    expect(await readText(await openNetwork().fetch(post(url, { body })), 1_000)).toBe(
       `true ${size} undefined`,
     )
   })
 
   it('hears a refusal that comes before the body is read', async () => {
     const { url } = await serve((_, response) => response.writeHead(413).end('too large'))
-    const response = await newNetwork().fetch(post(url, { body: Buffer.alloc(200_000) }))
+    const response = await openNetwork().fetch(post(url, { body: Buffer.alloc(200_000) }))
     expect([response.status, await readText(response, 1_000)]).toEqual([413, 'too large'])
   })
 })
@@ -164,14 +138,14 @@ describe('certainly not sent', () => {
       },
     ],
   ])('%s', async (_, url, options, expected) => {
-    expect(await failure(newNetwork(options).fetch(post(url)))).toMatchObject({ sent: false, ...expected })
+    expect(await failure(openNetwork(options).fetch(post(url)))).toMatchObject({ sent: false, ...expected })
   })
 
   it('a certificate that nobody trusts', async ({ skip }) => {
     const certificate = createCertificate() ?? skip('no openssl')
     let requests = 0
-    const port = await listening(createHttpsServer(certificate, () => requests++))
-    const error = await failure(newNetwork().fetch(post(`https://localhost:${port}/`)))
+    const port = await listen(createHttpsServer(certificate, () => requests++))
+    const error = await failure(openNetwork().fetch(post(`https://localhost:${port}/`)))
     expect(error).toMatchObject({
       sent: false,
       code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -183,7 +157,7 @@ describe('certainly not sent', () => {
 
   it('TLS with a server that speaks none', async () => {
     const url = await serveRaw((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
-    const error = await failure(newNetwork().fetch(post(url.replace('http:', 'https:'))))
+    const error = await failure(openNetwork().fetch(post(url.replace('http:', 'https:'))))
     expect(error).toMatchObject({ sent: false, message: 'the server does not use TLS' })
   })
 
@@ -192,7 +166,7 @@ describe('certainly not sent', () => {
     ['http://api.test/', 407],
   ])('a proxy that opens no tunnel to %s: %i', async (url, refuse) => {
     const proxy = await createProxy({ refuse })
-    const network = newNetwork({ env: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } })
+    const network = openNetwork({ env: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } })
     expect(await failure(network.fetch(post(url)))).toMatchObject({
       sent: false,
       message: `the proxy refused the connection (${refuse})`,
@@ -204,7 +178,8 @@ describe('certainly not sent', () => {
 
 describe('perhaps sent', () => {
   const INVALID = { isInvalidHttp: true, message: 'the response is not valid HTTP' }
-  it.each<[string, (socket: Socket) => void, Partial<HttpFailure>]>([
+  it.each<[string, (socket: Socket) => void, Partial<HttpFailure>, bodyBytes?: number]>([
+    ['a connection that is reset amid the body', (socket) => socket.resetAndDestroy(), {}, 5_000_000],
     [
       'a connection that is reset after the request was read',
       (socket) => socket.resetAndDestroy(),
@@ -228,28 +203,24 @@ describe('perhaps sent', () => {
       (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`),
       { isInvalidHttp: true, message: 'the headers of the response are too large' },
     ],
-  ])('%s', async (_, answer, expected) => {
+  ])('%s', async (_, answer, expected, bodyBytes = 2) => {
     const url = await serveRaw((socket) => socket.once('data', () => answer(socket)))
-    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({ sent: true, ...expected })
-  })
-
-  it('a connection reset amid the body of the request', async () => {
-    const url = await serveRaw((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    expect((await failure(newNetwork().fetch(post(url, { body: Buffer.alloc(5_000_000) })))).sent).toBe(true)
+    const request = post(url, { body: Buffer.alloc(bodyBytes) })
+    expect(await failure(openNetwork().fetch(request))).toMatchObject({ sent: true, ...expected })
   })
 
   it.each([
     ['by length', 'Content-Length: 100\r\n\r\n{"id":"run_1"'],
     ['by chunks', 'Transfer-Encoding: chunked\r\n\r\nd\r\n{"id":"run_1"\r\n'],
   ])('a body that is cut %s is read as far as it arrived, however late, and then fails', async (_, rest) => {
-    const closed = awaited<void>()
+    const closed = createGate()
     const url = await serveRaw((socket) => {
-      socket.on('close', () => closed.resolve())
+      socket.on('close', () => closed.open())
       socket.once('data', () => socket.end(`HTTP/1.1 201 Created\r\nLocation: /r1\r\n${rest}`))
     })
-    const response = await newNetwork().fetch(post(url))
+    const response = await openNetwork().fetch(post(url))
     expect([response.status, response.header('location')]).toEqual([201, '/r1'])
-    await closed.promise
+    await closed.after
     await turns(5)
     let text = ''
     const read = async () => {
@@ -303,7 +274,7 @@ describe('a connection that ends with its answer', () => {
     })
     let bytes = 0
     try {
-      for await (const chunk of (await newNetwork().fetch(get(url))).body) {
+      for await (const chunk of (await openNetwork().fetch(get(url))).body) {
         bytes += chunk.byteLength
         await turns(5)
       }
@@ -332,21 +303,21 @@ describe('60 s of silence', () => {
     ['of a proxy that never answers CONNECT end the request, also to a slow server', true, true],
   ])('%s', async (_, isProxy, isSlow) => {
     const clock = createManualClock()
-    const heard = awaited<void>()
-    const silent = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
-    const network = newNetwork({ clock, env: isProxy ? { HTTPS_PROXY: silent } : {} })
+    const heard = createGate()
+    const silent = await serveRaw((socket) => socket.once('data', () => heard.open()))
+    const network = openNetwork({ clock, env: isProxy ? { HTTPS_PROXY: silent } : {} })
     const failed = failure(network.fetch(post(isProxy ? 'https://api.test/' : silent, { isSlow })))
-    await heard.promise
+    await heard.after
     await clock.advance(SILENCE_TIMEOUT_MS)
     expect(await failed).toMatchObject({ sent: !isProxy, message: 'no response for 60 s' })
   })
 
   it('do not count before the head of a slow server, but amid its body', async () => {
     const clock = createManualClock()
-    const heard = awaited<ServerResponse>()
-    const { url } = await serve((_, response) => heard.resolve(response))
-    const asked = newNetwork({ clock }).fetch(post(url, { isSlow: true }))
-    const server = await heard.promise
+    const heard = createGate<ServerResponse>()
+    const { url } = await serve((_, response) => heard.open(response))
+    const asked = openNetwork({ clock }).fetch(post(url, { isSlow: true }))
+    const server = await heard.after
     await clock.advance(SILENCE_TIMEOUT_MS * 30)
     server.writeHead(200, { 'content-length': '100' }).write('a')
     const failed = failure(readText(await asked, 100))
@@ -358,15 +329,15 @@ describe('60 s of silence', () => {
   it('amid a body end the reading, and every chunk winds the alarm up again', async () => {
     const clock = createManualClock()
     const chunks = ['a', 'b', 'c']
-    const served = awaited<() => void>()
+    const served = createGate<() => void>()
     const { url } = await serve((_, response) => {
       response.writeHead(200, { 'content-length': '100' })
       const write = () => response.write(chunks.shift() ?? '')
       write()
-      served.resolve(write)
+      served.open(write)
     })
-    const response = await newNetwork({ clock }).fetch(get(url))
-    const write = await served.promise
+    const response = await openNetwork({ clock }).fetch(get(url))
+    const write = await served.after
     const body = response.body[Symbol.asyncIterator]()
     await body.next()
     for (const chunk of ['b', 'c']) {
@@ -383,7 +354,7 @@ describe('60 s of silence', () => {
     const clock = createManualClock()
     const size = 32 * MIB
     const { url } = await serve((_, response) => response.end(Buffer.alloc(size)))
-    const response = await newNetwork({ clock }).fetch(get(url))
+    const response = await openNetwork({ clock }).fetch(get(url))
     await until('no alarm', () => clock.alarms.length === 0)
     await clock.advance(SILENCE_TIMEOUT_MS * 2)
     let bytes = 0
@@ -394,11 +365,11 @@ describe('60 s of silence', () => {
 
   it.each([true, false])('leave 10 s more for the response after a suspension: %s', async (isAnswered) => {
     const clock = suspendedClock()
-    const heard = awaited<() => void>()
-    const { url } = await serve((_, response) => heard.resolve(() => response.end('late')))
-    const asked = newNetwork({ clock }).fetch(post(url))
+    const heard = createGate<() => void>()
+    const { url } = await serve((_, response) => heard.open(() => response.end('late')))
+    const asked = openNetwork({ clock }).fetch(post(url))
     const failed = isAnswered ? undefined : failure(asked)
-    const answer = await heard.promise
+    const answer = await heard.after
     clock.wakeAfter(SILENCE_TIMEOUT_MS + 15_000)
     if (isAnswered) {
       answer()
@@ -420,7 +391,7 @@ describe('60 s of silence', () => {
         requests++
         response.setHeader('connection', 'close').end('ok')
       })
-      const { fetch } = newNetwork({ clock })
+      const { fetch } = openNetwork({ clock })
       // Loads the modules, so that the next request begins to connect at once.
       await readText(await fetch(post(url)), 100)
       const failed = failure(fetch(post(url)))
@@ -433,14 +404,14 @@ describe('60 s of silence', () => {
 })
 
 it('a response that is discarded ends its connection', async () => {
-  const closed = awaited<void>()
+  const closed = createGate()
   const { url } = await serve((request, response) => {
-    request.socket.on('close', () => closed.resolve())
+    request.socket.on('close', () => closed.open())
     response.writeHead(200, { 'content-length': '100' }).write('a')
   })
-  const response = await newNetwork().fetch(get(url))
+  const response = await openNetwork().fetch(get(url))
   response.discard()
-  await closed.promise
+  await closed.after
 })
 
 /** Sends the pieces one at a time, so that each is read by itself. */
@@ -464,7 +435,7 @@ it.each([
     connections++
     socket.on('data', () => void writeApart(socket, pieces))
   })
-  const network = newNetwork()
+  const network = openNetwork()
   for (const request of [post(url), post(url), get(url, { fresh: true })]) {
     const response = await network.fetch(request)
     expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
@@ -475,35 +446,35 @@ it.each([
 
 describe('an abort', () => {
   it('passes through as it is, before and during a request', async () => {
-    const heard = awaited<void>()
-    const { url } = await serve(() => heard.resolve())
-    const network = newNetwork()
+    const heard = createGate()
+    const { url } = await serve(() => heard.open())
+    const network = openNetwork()
     await expect(network.fetch(get(url, { signal: AbortSignal.abort(REASON) }))).rejects.toBe(REASON)
     const stop = new AbortController()
     const asked = expect(network.fetch(get(url, { signal: stop.signal }))).rejects.toBe(REASON)
-    await heard.promise
+    await heard.after
     stop.abort(REASON)
     await asked
   })
 
   it('before there is a connection keeps every byte back', async () => {
-    const heard = awaited<void>()
+    const heard = createGate()
     const bytes: string[] = []
-    const closed = awaited<void>()
+    const closed = createGate()
     const proxy = await serveRaw((socket) => {
       socket.on('data', (chunk) => bytes.push(chunk.toString('latin1')))
       socket.once('data', () => {
-        heard.resolve()
+        heard.open()
         stop.abort(REASON)
         // The connection closes after the client has read this, and has sent what it wants to send.
         setImmediate(() => socket.end('HTTP/1.1 200 Connection Established\r\n\r\n'))
       })
-      socket.on('close', () => closed.resolve())
+      socket.on('close', () => closed.open())
     })
     const stop = new AbortController()
-    const network = newNetwork({ env: { HTTP_PROXY: proxy } })
+    const network = openNetwork({ env: { HTTP_PROXY: proxy } })
     await expect(network.fetch(post('http://api.test/', { signal: stop.signal }))).rejects.toBe(REASON)
-    await closed.promise
+    await closed.after
     await network.close()
     expect(bytes.join('')).toContain('CONNECT')
     expect(bytes.join('')).not.toContain('POST')
@@ -514,7 +485,7 @@ it('each address of a host has three seconds', async () => {
   const connect = vi.spyOn(net, 'connect')
   onTestFinished(() => connect.mockRestore())
   const { url } = await serve((_, response) => response.end('here'))
-  const response = await newNetwork({ lookup: everyNameIsHere }).fetch(
+  const response = await openNetwork({ lookup: everyNameIsHere }).fetch(
     get(url.replace('127.0.0.1', 'far.test')),
   )
   expect(await readText(response, 100)).toBe('here')
@@ -525,7 +496,7 @@ describe('a proxy', () => {
   it('carries a request to its end', async () => {
     const { url } = await serve((request, response) => response.end(`for ${request.headers.host}`))
     const proxy = await createProxy({ to: new URL(url).port })
-    const response = await newNetwork({ env: { HTTP_PROXY: proxy.url } }).fetch(post('http://api.test/'))
+    const response = await openNetwork({ env: { HTTP_PROXY: proxy.url } }).fetch(post('http://api.test/'))
     expect(await readText(response, 100)).toBe('for api.test')
     expect(proxy.asked).toHaveLength(1)
   })
@@ -537,7 +508,7 @@ describe('a proxy', () => {
     const { url } = await serve((__, response) => response.end('here'))
     const proxy = await createProxy({ refuse: 403 })
     const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url, ...more }
-    const network = newNetwork({ env, lookup: everyNameIsHere })
+    const network = openNetwork({ env, lookup: everyNameIsHere })
     expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
     expect(proxy.asked).toEqual([])
   })
@@ -548,7 +519,7 @@ describe('a proxy', () => {
       connections++
       socket.once('data', () => socket.end())
     })
-    const network = newNetwork({ env: { HTTPS_PROXY: proxy } })
+    const network = openNetwork({ env: { HTTPS_PROXY: proxy } })
     const error = await failure(network.fetch(post('https://api.test/')))
     expect(error).toMatchObject({
       sent: false,
@@ -571,7 +542,7 @@ describe('a connection', () => {
     const served = await serve((__, response) => response.end('ok'))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    const network = newNetwork()
+    const network = openNetwork()
     await exchange(network, get(served.url, { fresh }))
     await turns(1)
     vi.advanceTimersByTime(idleMs)
@@ -582,7 +553,7 @@ describe('a connection', () => {
 
   it('of a poll is not used for a create', async () => {
     const served = await serve((_, response) => response.end('ok'))
-    const network = newNetwork()
+    const network = openNetwork()
     await exchange(network, get(served.url))
     await exchange(network, post(served.url))
     expect(served.connections()).toBe(2)
@@ -611,7 +582,7 @@ async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: stri
     })
     onward.on('error', () => socket.destroy())
   })
-  return { url: `http://127.0.0.1:${await listening(server)}`, asked }
+  return { url: `http://127.0.0.1:${await listen(server)}`, asked }
 }
 
 /** Of localhost. Undefined without openssl. */

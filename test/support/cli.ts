@@ -10,19 +10,18 @@ import { addedModelPath } from '../../src/cli/settings/folders.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
-import { createNetwork } from '../../src/host/undici.js'
 import type { JournalRun } from '../../src/journal/index.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { writeJson } from '../../src/protocol/json.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 
-import { whenOver } from './after-file.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
 import { withFaults } from './faults.js'
 import { addRow, type PastRun, rowsOf } from './journal.js'
+import { openNetwork } from './network.js'
 import { readyDatabase } from './ready-database.js'
-import { responseOf, type Scripted } from './responses.js'
+import { type Scripted, type ScriptedService, type Step, scriptedList } from './responses.js'
 import { misfitsOf } from './schemas.js'
 import { createTestService, type TestService } from './service.js'
 import { temporaryFolder } from './temporary-folder.js'
@@ -214,8 +213,7 @@ export function createHome(options: HomeOptions = {}): Home {
 /** A home whose local runs may use model servers: it has the real network, and a preview that draws at once. */
 export function createLocalHome(env: Readonly<Record<string, string>> = {}) {
   const clock = createManualClock()
-  const { fetch, close } = createNetwork({ env: {}, clock })
-  whenOver(close)
+  const { fetch } = openNetwork({ clock })
   const preview = createInstantEngine()
   const home = createHome({ env, clock, fetch, engine: preview })
   return { ...home, clock, fetch, preview, file: (name: string) => join(home.home, name) }
@@ -304,33 +302,12 @@ export async function createCliService({
   }
 }
 
-export const asksForList = ({ url }: Pick<HttpRequest, 'url'>): boolean => url.pathname.endsWith(MODELS_PATH)
+const asksForList = ({ url }: Pick<HttpRequest, 'url'>): boolean => url.pathname.endsWith(MODELS_PATH)
 
-interface ScriptedService {
-  readonly fetch: Fetch
-  readonly requests: HttpRequest[]
-}
-
-/**
- * A service without a list of models. Returns these responses to its other requests one after another, and then repeats
- * the last one.
- */
-export function scripted(...answers: readonly Scripted[]): ScriptedService {
-  const others = scriptedList(...answers)
+/** A service without a list of models, which responds to other requests as `scriptedList` does. */
+export function scripted(...steps: readonly Step[]): ScriptedService {
+  const others = scriptedList(...steps)
   return { ...others, fetch: withoutList(others.fetch) }
-}
-
-/** Returns these responses to every request, also to one for the list of models. */
-export function scriptedList(...answers: readonly Scripted[]): ScriptedService {
-  const requests: HttpRequest[] = []
-  return {
-    requests,
-    async fetch(request) {
-      const answer = answers[Math.min(requests.length, answers.length - 1)] ?? { status: 500 }
-      requests.push(request)
-      return responseOf({ body: {}, ...answer })
-    },
-  }
 }
 
 const noList = scriptedList({ status: 404 })
@@ -339,11 +316,11 @@ const noList = scriptedList({ status: 404 })
 export function createListedHome(models: readonly unknown[], options: HomeOptions = {}) {
   const created = scripted({ status: 201, body: { id: 'run_1' } })
   const list = { answer: { status: 200, body: { models } } as Scripted, asked: 0 }
-  const answerList: Fetch = (request) => {
+  const answers = scriptedList(() => {
     list.asked++
-    return scriptedList(list.answer).fetch(request)
-  }
-  const home = createHome({ fetch: withListOf(answerList, created.fetch), ...options })
+    return list.answer
+  })
+  const home = createHome({ fetch: withListOf(answers.fetch, created.fetch), ...options })
   return { ...home, list, creates: () => createsIn(created.requests) }
 }
 

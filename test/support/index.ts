@@ -40,7 +40,6 @@ export {
   runCli,
   SET,
   scripted,
-  scriptedList,
   usageErrorOf,
   withListOf,
   withoutList,
@@ -71,8 +70,10 @@ export {
   type ServerAnswer,
   type ServerFault,
 } from './model-servers/http.js'
+// Connections on loopback, and a folder.
+export { listen, openNetwork } from './network.js'
 export { onePixel, overPort, personAt, quickEngines, serveQuickly } from './quick-service.js'
-export { responseOf, type Scripted } from './responses.js'
+export { responseOf, type Scripted, type ScriptedService, type Step, scriptedList } from './responses.js'
 // The store of a service, and runs in it.
 export { claimRun, held, newRun, storedOutput, storedRun } from './runs.js'
 export {
@@ -90,7 +91,6 @@ export {
   type TestService,
   type TestServiceOptions,
 } from './service.js'
-// A folder.
 export { temporaryFolder } from './temporary-folder.js'
 export {
   databaseUrlOf,

@@ -1,5 +1,5 @@
 /** Responses without a network. */
-import { HttpFailure, type HttpResponse } from '../../src/host/http.js'
+import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from '../../src/host/http.js'
 
 export interface Scripted {
   readonly status: number
@@ -28,5 +28,30 @@ export function responseOf({ status, body, headers = {}, cut = false }: Scripted
       if (cut) throw new HttpFailure('the body was cut', { sent: true, code: 'ECONNRESET' })
     })(),
     discard() {},
+  }
+}
+
+/** An error is thrown in place of a response. `hang` never responds. */
+export type Step = Scripted | Error | 'hang' | ((request: HttpRequest) => Scripted)
+
+export interface ScriptedService {
+  readonly fetch: Fetch
+  readonly requests: readonly HttpRequest[]
+}
+
+/** Responds to one request after another, and then repeats the last step. */
+export function scriptedList(...steps: readonly Step[]): ScriptedService {
+  const requests: HttpRequest[] = []
+  return {
+    requests,
+    async fetch(request) {
+      const step = steps[Math.min(requests.length, steps.length - 1)] ?? { status: 500 }
+      requests.push(request)
+      if (step instanceof Error) throw step
+      if (step !== 'hang') return responseOf(typeof step === 'function' ? step(request) : step)
+      return await new Promise((_, reject) => {
+        request.signal?.addEventListener('abort', () => reject(request.signal?.reason))
+      })
+    },
   }
 }

@@ -2,8 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Fetch } from '../../../src/host/http.js'
-import { asksForList, createCliService, scriptedList } from '../../support/cli.js'
+import { createCliService, scriptedList, withListOf } from '../../support/index.js'
 import { openMcp } from '../../support/mcp.js'
 
 const IMAGE = 'rushes/preview-image'
@@ -12,12 +11,12 @@ describe('the list of models of a session', () => {
   async function openListed(words: readonly string[] = []) {
     const service = await createCliService()
     const list = { price: 1, steps: 10 }
-    const fetch: Fetch = (request) => {
-      if (!asksForList(request)) return service.counting(request)
+    const answer = () => {
       const input = { steps: { type: 'integer', maximum: list.steps } }
       const models = [{ name: IMAGE, kind: 'image', input, price: { run: list.price } }]
-      return scriptedList({ status: 200, body: { models } }).fetch(request)
+      return { status: 200, body: { models } }
     }
+    const fetch = withListOf(scriptedList(answer).fetch, service.counting)
     const mcp = await openMcp(service, { fetch, words })
     const posts = () => service.requests.filter(({ method }) => method === 'POST').length
     return { service, mcp, list, posts }

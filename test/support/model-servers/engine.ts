@@ -2,7 +2,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../src/host/clock.js'
-import { createNetwork } from '../../../src/host/undici.js'
 import { createPreviewEngine } from '../../../src/preview/index.js'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
@@ -12,6 +11,7 @@ import { withEngine } from '../../../src/service/models/model-with-engine.js'
 import { whenOver } from '../after-file.js'
 import { createManualClock } from '../clock.js'
 import { createInstantEngine } from '../engines.js'
+import { openNetwork } from '../network.js'
 import { temporaryFolder } from '../temporary-folder.js'
 
 export interface EngineDocument {
@@ -44,13 +44,9 @@ export function createEngineOf(
 ): Engine {
   const { problems, create } = readEngineOf(document, env)
   if (problems.length > 0) throw new Error(problems.join('\n'))
-  const network = createNetwork({ env: {}, clock })
-  const preview = createPreviewEngine
-  const engine = create({ env, clock, fetch: network.fetch, urls: [], preview })
-  whenOver(async () => {
-    await engine.close?.()
-    await network.close()
-  })
+  const { fetch } = openNetwork({ clock })
+  const engine = create({ env, clock, fetch, urls: [], preview: createPreviewEngine })
+  whenOver(() => engine.close?.())
   return engine
 }
 
@@ -66,15 +62,10 @@ export async function openModels(
   sources: Partial<ModelSources>,
   { clock, env = {} }: { readonly clock: Clock; readonly env?: NodeJS.ProcessEnv },
 ) {
-  const network = createNetwork({ env: {}, clock })
+  const { fetch } = openNetwork({ clock })
   const set = await openModelSet({ env, ...sources })
-  const engine = set.createEngine({
-    ...{ env, clock, fetch: network.fetch, urls: [], preview: createInstantEngine },
-  })
-  whenOver(async () => {
-    await engine.close?.()
-    await network.close()
-  })
+  const engine = set.createEngine({ env, clock, fetch, urls: [], preview: createInstantEngine })
+  whenOver(() => engine.close?.())
   return { models: set.models, engine }
 }
 

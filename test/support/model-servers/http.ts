@@ -31,13 +31,13 @@ export type LateFault = { readonly after: Promise<unknown>; readonly answer?: Se
 /** `reset`: the connection breaks before the answer. `lose`: only after the server has acted. `hang`: no answer. */
 export type ServerFault = ServerAnswer | BodyFault | LateFault | 'reset' | 'lose' | 'hang'
 
-/** The promise of a `LateFault`, and the function that settles it. */
-export function createGate() {
-  let open = () => {}
-  const after = new Promise<void>((resolve) => {
+/** A promise, such as that of a `LateFault`, and the function that fulfils it. */
+export function createGate<Value = void>() {
+  let open: (value: Value) => void = () => {}
+  const after = new Promise<Value>((resolve) => {
     open = resolve
   })
-  return { after, open: () => open() }
+  return { after, open: (value: Value) => open(value) }
 }
 
 export interface ModelServer {

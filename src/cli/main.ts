@@ -3,8 +3,9 @@
  * does not use `process`, so that tests can run whole command lines in the test process.
  */
 import { type Command, CommanderError } from 'commander'
-import { EXIT, usageError } from '../errors.js'
+import { EXIT, RushesError, usageError } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
+import { describeReason } from '../host/system-error.js'
 import { shortened } from '../protocol/text.js'
 import type { CommandEnvironment, ReplaceableParts } from './context/context.js'
 import { usageOf } from './help/usage-errors.js'
@@ -117,6 +118,14 @@ function withHelpLater(program: Command, argv: readonly string[]): string[] {
   const words = argv.toSpliced(at, 1)
   const isEarly = at !== -1 && argv[at] !== '--' && at < findCommand(program, argv).end
   return isHelp || isEarly ? words.toSpliced(findCommand(program, words).end, 0, '--help') : [...argv]
+}
+
+/** Reports that standard output, and so the answer of the command, was not written whole. Returns the exit code. */
+export function reportLostOutput(options: MainOptions, error: Error): number {
+  const message = `Cannot write standard output: ${describeReason(error)}.`
+  const hint = 'If the command has created runs, `rushes list` shows them.'
+  const out = outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
+  return report(new RushesError('download_failed', message, { hint, cause: error }), out)
 }
 
 function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {

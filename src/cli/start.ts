@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs'
 import { EXIT } from '../errors.js'
 import { createInterrupts, type InterruptSource, SIGNAL_EXITS, type SignalName } from '../host/interrupts.js'
-import { describeReason, isClosedPipe } from '../host/system-error.js'
+import { isClosedPipe } from '../host/system-error.js'
 import { VERSION } from './process/version.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
@@ -30,15 +30,9 @@ export async function start(): Promise<void> {
   stderr.on('error', () => {})
 
   // Loads the program after the handlers are set, and not for `--version`.
-  const { main } = await import('./main.js')
-  const exitCode = await main({
-    argv,
-    env: process.env,
-    stdin: () => process.stdin,
-    stdout,
-    stderr,
-    interrupts,
-  })
+  const { main, reportLostOutput } = await import('./main.js')
+  const options = { argv, env: process.env, stdin: () => process.stdin, stdout, stderr, interrupts }
+  const exitCode = await main(options)
 
   const { reason } = interrupts
   // After this point a signal ends the process immediately.
@@ -46,7 +40,12 @@ export async function start(): Promise<void> {
   // Waits until the output is written, because `process.exit` drops unwritten output of a pipe.
   const written = flush(stdout).then(() => flush(stderr))
   await (reason === undefined ? written : Promise.race([written, gracePeriod()]))
-  if (stdoutError !== undefined) await endAfter(stdoutError)
+  if (stdoutError !== undefined) {
+    if (isClosedPipe(stdoutError)) process.exit(EXIT.stdoutClosed)
+    const code = reportLostOutput(options, stdoutError)
+    await flush(stderr)
+    process.exit(code)
+  }
   const signal = reason?.exitCode === exitCode ? reason.by : undefined
   // A shell stops its script only if the signal itself ended the process, so the process sends the signal to itself.
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
@@ -79,15 +78,4 @@ function flush(stream: NodeJS.WriteStream): Promise<void> {
     // The 'error' event of a write is emitted after the callback of the write.
     else stream.write('', () => setImmediate(resolve))
   })
-}
-
-/**
- * Ends the process after an error of standard output: silently for a closed pipe, else with a message, because the
- * output is lost.
- */
-async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
-  if (isClosedPipe(error)) process.exit(EXIT.stdoutClosed)
-  process.stderr.write(`error: Cannot write standard output: ${describeReason(error)}.\n`)
-  await flush(process.stderr)
-  process.exit(EXIT.downloadFailed)
 }

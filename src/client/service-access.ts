@@ -48,7 +48,8 @@ export const MAX_KEY_LENGTH = 16_384
  */
 export function parseApiKey(text: string, from: string): string {
   const key = typeof text === 'string' ? text.trim() : ''
-  if (key === '') throw new RushesError('no_api_key', `The API key from ${from} is empty.`)
+  if (key === '')
+    throw new RushesError('no_api_key', `The API key from ${from} is empty.`, { hint: 'Copy the key again.' })
   if (isQuoted(key))
     throw new RushesError('no_api_key', `The API key from ${from} has quotes around it.`, {
       hint: 'Remove the quotes: they would be sent as a part of the key.',
@@ -57,6 +58,7 @@ export function parseApiKey(text: string, from: string): string {
     throw new RushesError(
       'no_api_key',
       `The API key from ${from} contains invalid characters (a newline, a space or a quote?).`,
+      { hint: 'Copy the key again: it is one word of ASCII characters.' },
     )
   if (key.length > MAX_KEY_LENGTH)
     throw new RushesError(

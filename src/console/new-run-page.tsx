@@ -36,7 +36,10 @@ export interface NewRunView {
 export const NewRunPage = (props: NewRunView) => (
   <Page frame={props.frame} path="/new" title="New run">
     {Object.keys(props.problems).length > 0 && (
-      <Notice tone="bad" title={props.problems[''] ?? 'Nothing was created. Look at the fields in red.'} />
+      <Notice
+        tone="bad"
+        title={props.problems[''] ?? 'Nothing was created. Correct the fields that have an error.'}
+      />
     )}
     <LeftOut {...props} />
     <NewRunForm {...props} />

@@ -87,7 +87,7 @@ export const PROBLEMS = {
     status: 429,
     cause: 'Rate limit exceeded: too many requests in a short window.',
     exit: EXIT.rateLimited,
-    hint: 'Another program uses the same key. Wait, use a separate key, or ask support for a higher limit.',
+    hint: 'Another program may use the same key. Wait, use a separate key, or ask support for a higher limit.',
   },
   USAGE_EXCEEDED: {
     status: 429,

@@ -115,10 +115,10 @@ const exactly = (ms: number): PollWindow => ({ min: ms, max: ms })
 /** Longest pause between status requests, when the key's whole rate limit is in use. */
 const MAX_PAUSE_MS = 5_000
 /** Longest pause while less than a quarter of the key's rate limit is in use. */
-const MAX_IDLE_PAUSE_MS = 1_200
+const MAX_IDLE_PAUSE_MS = 1_050
 
 /**
- * Returns the range for the next poll: 1 to 1.2 s while less than a quarter of the key's rate limit is in use, 1 to 2 s up
+ * Returns the range for the next poll: 1 to 1.05 s while less than a quarter of the key's rate limit is in use, 1 to 2 s up
  * to half of it, and up to 4 to 5 s at full use.
  */
 export function pollWindow(load: number): PollWindow {

@@ -209,15 +209,16 @@ it('a plan has the reason for each row, on a terminal in columns', async () => {
   write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH, hen, OWL])
   const plan = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
   expect(plan.stdout).toMatchInlineSnapshot(`
-      "create    sheet  sheet.png  input changed
-      create    run    run.png    row:sheet changed
-      create    clip   clip.mp4   row:run changed
-      create    sit    sit.png    row:sheet changed
-      create    both   both.png   row:run, row:sit changed
-      create    hen    hen.png    model changed
-      download  owl    owl.png    missing
-      "
-    `)
+    "ACTION    NAME   FILE       REASON
+    create    sheet  sheet.png  input changed
+    create    run    run.png    row:sheet changed
+    create    clip   clip.mp4   row:run changed
+    create    sit    sit.png    row:sheet changed
+    create    both   both.png   row:run, row:sit changed
+    create    hen    hen.png    model changed
+    download  owl    owl.png    missing
+    "
+  `)
 })
 
 it('the plan of rows that use other rows has the sources of each row as JSON, and the runs of each model', async () => {

@@ -180,7 +180,9 @@ it.each<Record<string, string>>([
   { RUSHES_API_KEY_COMMAND: 'yes x | tr -d "\\n" | head -c 9000000' },
   { RUSHES_API_KEY_FILE: '/dev/zero' },
 ])('a key that cannot be read ends a command with exit 4: %j', async (env) => {
-  expect(await authorization(env)).toMatchObject({ code: 4, sent: undefined })
+  const { code, sent, stderr } = await authorization(env)
+  expect({ code, sent }).toEqual({ code: 4, sent: undefined })
+  expect(stderr).toMatch(/^error: .*\n {2}\S/)
 })
 
 it('a key that no HTTP header can carry ends a command with exit 4', async () => {

@@ -56,12 +56,16 @@ it.concurrent('run needs no standard input, and prints its answer when standard 
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^run_\w+\.png\n$/) })
 })
 
-it.concurrent.each(['--version', 'run image fox -o -'])(
-  '%s says that standard output is a full disk, and ends with 12',
-  async (words) => {
-    const { code, stderr } = await bash(await personAt(service), `rushes ${words} > /dev/full`)
-    expect(code).toBe(12)
-    expect(stderr).toMatch(/^error: Cannot write standard output: no space left on the disk\.$/m)
-    expect(stderr).not.toMatch(/^\s+at /m)
-  },
-)
+it.concurrent.each([
+  ['--version', /^error: Cannot write standard output: no space left on the disk\.$/m],
+  [
+    'run image fox -o -',
+    /^error: Cannot write standard output: no space left on the disk\.\n.*`rushes list`/m,
+  ],
+  ['list --json', /^\{"error":\{"code":"download_failed","message":"Cannot write [^\n]*\}\}\n$/],
+] as const)('%s says that standard output is a full disk, and ends with 12', async (words, said) => {
+  const { code, stderr } = await bash(await personAt(service), `rushes ${words} > /dev/full`)
+  expect(code).toBe(12)
+  expect(stderr).toMatch(said)
+  expect(stderr).not.toMatch(/^\s+at /m)
+})

@@ -28,11 +28,11 @@ const inSeconds = (seconds: number) => ({ is: 'again', inMs: { min: seconds * 1_
 describe('one status request', () => {
   it.each<[string, Follow, StatusOutcome, number, object]>([
     [
-      'running: again in 1 to 1.2 s',
+      'running: again in 1 to 1.05 s',
       CREATED,
       RUNNING,
       1_000,
-      { is: 'again', inMs: { min: 1_000, max: 1_200 }, state: { phase: 'running' } },
+      { is: 'again', inMs: { min: 1_000, max: 1_050 }, state: { phase: 'running' } },
     ],
     ['succeeded', CREATED, SUCCEEDED, 1_000, { is: 'ended' }],
     ['failed', CREATED, state('failed', 'failed'), 1_000, { is: 'ended' }],

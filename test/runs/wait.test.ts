@@ -17,8 +17,8 @@ const random = () => 0
 
 describe('the interval between status requests', () => {
   it.each([
-    ['idle', 0, 1_000, 1_200],
-    ['less than a quarter of the budget', 0.2, 1_000, 1_200],
+    ['idle', 0, 1_000, 1_050],
+    ['less than a quarter of the budget', 0.2, 1_000, 1_050],
     ['a quarter', 0.25, 1_000, 2_000],
     ['half of the budget', 0.5, 1_000, 2_000],
     ['three quarters', 0.75, 2_500, 3_500],
@@ -27,12 +27,12 @@ describe('the interval between status requests', () => {
     expect(pollWindow(load)).toEqual({ min, max })
   })
 
-  it('takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
+  it('takes 1 to 1.05 s, and 1 to 2 s from a quarter of the budget', async () => {
     const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
     const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE])
     const options = { client, clock, random: () => dice.shift() ?? 0 }
     await clock.runUntil(wait(options, 'r1', { createdAtMs: 0 }))
-    expect(atMs).toEqual([1_000, 2_000, 3_100, 4_300, 5_400, 6_900, 8_400])
+    expect(atMs).toEqual([1_000, 2_000, 3_025, 4_075, 5_100, 6_600, 8_100])
   })
 
   it.each([

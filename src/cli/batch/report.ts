@@ -26,7 +26,7 @@ export async function printPlan(ctx: Context, batch: PreparedBatch): Promise<voi
   reportPlan(ctx, batch, out.mode.json)
   const cells = out.stdoutIsTerminal ? shownCells : cellsOf
   const rows = selectedSteps(plan).map((step) => cells(step))
-  if (!out.mode.json) await printTable(out, [], rows)
+  if (!out.mode.json && rows.length > 0) await printTable(out, PLAN_HEADER, rows)
   printNotes(ctx, plan)
   out.note(planLine(ctx, plan, options.limit.prices))
 }
@@ -59,6 +59,8 @@ export function annotatePlan(ctx: Context, { plan, manifest: { path } }: Prepare
   }
   return open.length
 }
+
+const PLAN_HEADER = ['ACTION', 'NAME', 'FILE', 'REASON']
 
 const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
   steps.filter(({ action }) => action.do !== 'skip')
@@ -164,6 +166,14 @@ export class Report {
     return options.limit.prices.sum(
       plan.steps.filter(({ entry }) => this.sent.has(entry.name)).map(pricedRun),
     )
+  }
+
+  /** The runs that the batch has left unfinished, with the names of their rows. */
+  get running(): readonly string[] {
+    return this.#batch.plan.steps.flatMap(({ entry: { name } }) => {
+      const { result, run } = this.#results.get(name) ?? {}
+      return result === 'still_running' && run !== undefined ? [`${name} (${run})`] : []
+    })
   }
 
   /** Prints the summary. Returns each error that affects the exit code, and the number of rows that were not started. */

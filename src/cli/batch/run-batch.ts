@@ -7,6 +7,7 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { nameProblem, reasonUnwritable } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
+import { listNames } from '../../protocol/text.js'
 import type { RunsSession } from '../../runs/run.js'
 import { carryOut, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
@@ -103,7 +104,7 @@ async function carryOutBatch(
     lockErrors = await lock.finish()
   }
   const { errors, notStarted } = report.end(plan)
-  const stopped = interruptedBatch(ctx, batch)
+  const stopped = interruptedBatch(ctx, batch, report.running)
   const reason = stopped ?? (notStarted > 0 ? lock.failure : undefined)
   const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], reason, notStarted)]
   // Without a message if the reader closed standard output.
@@ -185,18 +186,18 @@ const stopsBatch = (error: RushesError): boolean => {
 function interruptedBatch(
   { globals, interrupts }: Context,
   { options }: PreparedBatch,
+  running: readonly string[],
 ): RushesError | undefined {
   const { aborted, reason } = interrupts.first
   if (!aborted || !(reason instanceof Interruption)) return undefined
-  const fate = globals.local
-    ? 'Unfinished runs stay queued until the batch continues.'
-    : 'Created runs continue on the service.'
+  const where = globals.local ? 'Queued until the batch continues' : 'Still running on the service'
+  const fate = running.length === 0 ? '' : ` ${where}: ${listNames(running)}.`
   const force = options.flags.force
     ? ' --force is left out, because it would pay again for runs that are done.'
     : ''
   return interrupted(
     reason,
-    `Interrupted. ${fate}`,
+    `Interrupted.${fate}`,
     `Continue without paying twice with ${options.continuation}.${force}`,
   )
 }

@@ -65,7 +65,9 @@ async function readKeyFile(path: string, { signal, warn }: KeySources): Promise<
     signal.throwIfAborted()
     reason = describeError(error, path)
   }
-  throw new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${reason}.`)
+  throw new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${reason}.`, {
+    hint: 'Write the key into that file, or unset the variable.',
+  })
 }
 
 const MAX_REASON_BYTES = 300
@@ -77,7 +79,9 @@ const MAX_REASON_BYTES = 300
  */
 async function runKeyCommand(command: string, { env, signal, showsStderr }: KeySources): Promise<string> {
   const failed = (outcome: string) =>
-    new RushesError('no_api_key', `The command for the API key (${command}) ${outcome}`)
+    new RushesError('no_api_key', `The command for the API key (${command}) ${outcome}`, {
+      hint: 'Run the command alone: it must print the key on its first line.',
+    })
   signal.throwIfAborted()
   const isInteractive = isatty(0)
   // In a separate process group, an interactive command would lose access to the terminal.

@@ -217,7 +217,11 @@ function inputOf({ input: { properties } }: ModelDocument, values: Values, sourc
 
 const problemsOf = ({ input: schema }: ModelDocument, input: ModelInput) =>
   inputProblems(schema, input).map(
-    ({ parameter, message }) => [parameter.replace(/\/.*/, ''), `${capitalized(message)}.`] as const,
+    ({ parameter, message }) =>
+      [
+        parameter.replace(/\/.*/, ''),
+        message === 'is missing' ? 'Required.' : `${capitalized(message)}.`,
+      ] as const,
   )
 
 /** Creates the runs one after another, and adds the id of each to `ids`. Throws `Refusal`. */

@@ -165,7 +165,8 @@ export class Sessions {
   }
 
   async #take(limit: RateLimit, ...keys: readonly string[]): Promise<void> {
-    if (!(await this.#options.rateLimiter.take(keys, limit))) throw new Refusal('RATE_LIMITED')
+    if (!(await this.#options.rateLimiter.take(keys, limit)))
+      throw new Refusal('RATE_LIMITED', 'Wait a minute, then try again.')
   }
 
   /** Begins a session with a new token. A token that an attacker put into the browser is never signed in. */

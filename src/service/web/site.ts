@@ -163,7 +163,8 @@ function formProblem(error: unknown): string | undefined {
 function titleOf({ status, code }: Refusal): string {
   if (code === 'not_signed_in') return 'You are signed out'
   if (status === 404 || status === 410) return 'Not found'
-  return status >= 500 ? 'The service cannot answer at this moment' : 'This did not work'
+  if (status === 429) return 'Too many requests'
+  return status >= 500 ? 'The service cannot answer at this moment' : 'Refused'
 }
 
 export const isForm = ({ headers }: FastifyRequest): boolean =>

@@ -7,11 +7,13 @@ import {
   createManualClock,
   createTestService,
   ended,
+  finished,
   modelsFile,
   openModels,
   temporaryFolder,
   until,
 } from '../support/index.js'
+import { createImagesServer } from '../support/model-servers/images.js'
 import { createVideosServer, type VideosOptions } from '../support/model-servers/videos.js'
 
 const RUN = { model: 'acme/wan', input: { prompt: 'a fox', duration: '5' } }
@@ -101,4 +103,22 @@ test('adopting a mistyped job id leaves the outcome unknown, says so, and cancel
   await admin.adoptRun(id, 'video_1')
   expect((await ended(service, id)).status).toBe('succeeded')
   expect([server.count('POST'), server.count('DELETE')]).toEqual([1, 0])
+})
+
+test('a paid picture whose server refuses the first form of the request is sent in the other form', async () => {
+  const server = await createImagesServer('openai')
+  const engine = { type: 'images', url: `${server.url}/v1` }
+  const path = modelsFile({
+    name: 'acme/still',
+    kind: 'image',
+    engine,
+    input: { seed: false },
+    cost: { run: 0.4, currency: 'USD' },
+  })
+  const clock = createManualClock()
+  const service = await createTestService({ ...(await openModels({ path }, { clock })), clock })
+  expect(await finished(service, { model: 'acme/still', input: { prompt: 'a fox' } })).toMatchObject({
+    error: null,
+  })
+  expect(server.count('POST')).toBe(2)
 })

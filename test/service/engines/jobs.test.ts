@@ -55,7 +55,13 @@ async function open({ hasCost = true, ...options }: OpenOptions = {}) {
   const engine = createJobEngine(createProviderServer(upstream), clock)
   /** What is stored with the run, in order; the last one holds. */
   const stored: StoredJob[] = []
-  const save = async (job: StoredJob) => void stored.push(job)
+  /** As the store does, which refuses a create while the outcome of another one is open. */
+  const save = async (job: StoredJob) => {
+    const { intent, handle } = stored.at(-1) ?? {}
+    const isOpen = intent !== undefined && handle === undefined && job.intent !== undefined
+    if (isOpen && intent.id !== job.intent?.id) throw new JobDetached('Another create was sent.')
+    stored.push(job)
+  }
   /** As another worker would, with what was stored. */
   const render = (more: Partial<RenderJob> = {}) => {
     const rendering = engine.render(jobOf({ stored: stored.at(-1), save, ...more }))
@@ -81,7 +87,7 @@ async function open({ hasCost = true, ...options }: OpenOptions = {}) {
   }
   const cancel = (job = stored.at(-1)) => engine.cancel({ id: 'run_7', model: 'm', stored: job })
   const creates = () => server.count('POST')
-  return { server, clock, upstream, engine, stored, render, run, polled, arrived, cancel, creates }
+  return { server, clock, upstream, engine, stored, save, render, run, polled, arrived, cancel, creates }
 }
 
 test('the intent is stored before the create, and the job before its first poll', async () => {
@@ -365,6 +371,16 @@ test('a worker that was suspended before the create, and lost the run meanwhile,
   expect(creates()).toBe(0)
 })
 
+test('a worker that stood still before the create, and still has the run, sends it once', async () => {
+  const { run, clock, creates, save } = await open()
+  const saveSlowly = async (job: StoredJob) => {
+    await save(job)
+    if (creates() === 0) await clock.advance(12_000)
+  }
+  expect(await run({ save: saveSlowly })).toHaveLength(1)
+  expect(creates()).toBe(1)
+})
+
 describe('a canceled run', () => {
   const CANCELED = new RunCanceled()
 
@@ -424,7 +440,7 @@ describe('a canceled run', () => {
 
 describe('an engine that renders within one request', () => {
   async function openOnce() {
-    const { clock, stored, upstream, server, creates } = await open()
+    const { clock, stored, upstream, server, creates, save } = await open()
     const engine = createOnceEngine(upstream, {
       endpoint: 'model',
       clock,
@@ -434,7 +450,6 @@ describe('an engine that renders within one request', () => {
         return link === undefined ? [] : await publishOutputs(job, [await upstream.download(link, job)])
       },
     })
-    const save = async (job: StoredJob) => void stored.push(job)
     const render = (more: Partial<RenderJob> = {}) => clock.runUntil(engine.render(jobOf({ save, ...more })))
     return { clock, stored, server, creates, render }
   }
@@ -469,6 +484,7 @@ describe('an engine that renders within one request', () => {
     server.fault('POST', { status: 429 })
     await render()
     expect([creates(), stored.map((each) => Object.keys(each).length)]).toEqual([2, [1, 0, 1]])
+    stored.length = 0
     server.fault('POST', { status: 400, body: { error: 'bad prompt' } })
     await expect(render()).rejects.toThrow('answered 400: bad prompt')
     expect(stored.at(-1)).toEqual({})

@@ -236,7 +236,8 @@ class JobRun {
   async #create(request: UpstreamRequest, sentSignal: AbortSignal): Promise<JobHandle> {
     const { signal } = this.#job
     const intent = () => ({ ...newIntent(request.path, this.#clock), place: this.#place })
-    const onSend = () => this.#save({ intent: intent() })
+    // The same again, after a pause of this process: the store refuses a second create.
+    const onSend = () => this.#save({ intent: this.#stored.intent ?? intent() })
     const onRefused = () => this.#save({})
     const hooks = this.#costs && { onSend, onRefused }
     try {

@@ -74,12 +74,16 @@ async function renderPaid<Answer>(
   job: RenderJob,
 ): Promise<readonly RenderedFile[]> {
   let state: 'not sent' | 'sent' | 'answered' = 'not sent'
+  let intent: JobIntent | undefined
   const onSend = async () => {
-    await job.save?.({ intent: newIntent(endpoint, clock) })
+    // The same again, after a pause of this process or for another form of the request: the store refuses a second create.
+    intent ??= newIntent(endpoint, clock)
+    await job.save?.({ intent })
     state = 'sent'
   }
   const onRefused = async () => {
     state = 'not sent'
+    intent = undefined
     await job.save?.({})
   }
   const hasEnded = (error: unknown): boolean =>

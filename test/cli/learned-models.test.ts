@@ -6,15 +6,7 @@ import { defaultsIn } from '../../src/cli/commands/login.js'
 import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { createProgram } from '../../src/cli/program.js'
 import { addedModelPath } from '../../src/cli/settings/folders.js'
-import {
-  createCliService,
-  createListedHome,
-  createManualClock,
-  scriptedList,
-  usageErrorOf,
-  withListOf,
-} from '../support/index.js'
-import { openMcp } from '../support/mcp.js'
+import { createListedHome, createManualClock, usageErrorOf } from '../support/index.js'
 import { PARSE_ONLY } from '../support/project.js'
 
 const STILL = {
@@ -27,20 +19,6 @@ const STILL = {
 const BROKEN = { name: 'acme/broken', kind: 'image', input: 7 }
 
 const open = () => createListedHome([STILL, BROKEN])
-
-it('a create of an agent is checked with the document of the service', async () => {
-  const service = await createCliService()
-  const list = scriptedList({ status: 200, body: { models: [STILL] } })
-  const fetch = withListOf(list.fetch, service.counting)
-  const mcp = await openMcp(service, { fetch })
-  await mcp.call('list_models')
-  for (const dry_run of [true, false]) {
-    const args = { model: 'acme/still-2', input: { prompt: 'x', steps: 99 }, dry_run }
-    const { structured } = await mcp.call('create_model_run', args)
-    expect(structured.error.message).toMatch(/steps must be a whole number from 1 to 50, not 99/)
-  }
-  expect({ asked: list.requests.length, sent: service.requests.length }).toEqual({ asked: 1, sent: 0 })
-})
 
 it('a create sends the input of a model with an invalid document unchanged, with one warning', async () => {
   const { run, creates } = open()

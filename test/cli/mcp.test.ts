@@ -4,32 +4,31 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import type { Fetch } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import {
   type CliService,
   createCliService,
   createCommandedEngine,
+  createGate,
   createInstantEngine,
   fillJournal,
   ONE_PIXEL_PNG,
-  rowsOf,
+  runCli,
+  SET,
   temporaryFolder,
+  until,
+  usageErrorOf,
+  withFaults,
 } from '../support/index.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
-import { PATIENCE_MS } from '../support/patience.js'
-
-const creates = (requests: readonly { readonly method: string }[]) =>
-  requests.filter(({ method }) => method === 'POST').length
 
 /** Until that number of creates was sent. No time passes: what is loaded first takes real time. */
-async function untilCreated({ clock, requests }: CliService, number = 1): Promise<void> {
-  const guardAt = performance.now() + PATIENCE_MS
-  while (creates(requests) < number) {
-    if (performance.now() > guardAt) throw new Error(`${creates(requests)} creates were sent, not ${number}`)
+const untilCreated = ({ clock, creates }: CliService, number = 1) =>
+  until(`${number} creates`, async () => {
     await clock.advance(0)
-  }
-}
+    return creates().length >= number
+  })
 
 const open = async (options: McpOptions = {}) => {
   const service = await createCliService()
@@ -43,18 +42,15 @@ async function openCommanded() {
   return { engine, service, mcp: await openMcp(service) }
 }
 
-/** Loses the answer to every create, or holds it back until `release` is called. */
+/** Holds back the answer to every create until `release` is called. */
 function slowCreates(fetch: Fetch) {
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const gate = createGate()
   const slow: Fetch = async (request) => {
     const answer = await fetch(request)
-    if (request.method === 'POST') await raceAbort(held, request.signal)
+    if (request.method === 'POST') await raceAbort(gate.after, request.signal)
     return answer
   }
-  return { slow, release: () => release() }
+  return { slow, release: gate.open }
 }
 
 /** No create is answered before `release` is called. */
@@ -107,7 +103,7 @@ it('the list of tools names each tool, what it costs, and truthful hints', async
   expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
 })
 
-it('a create waits, saves the output and returns path, link and the small picture', async () => {
+it('a create waits, saves the output and returns path, link and the small picture; show_run has it, and other creates can use it', async () => {
   const { service, mcp } = await open()
   const { text, structured, content, isError } = await mcp.call('create_image', {
     prompt: '-',
@@ -130,18 +126,19 @@ it('a create waits, saves the output and returns path, link and the small pictur
     { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
   ])
   expect(structured.runs).toMatchObject([{ status: 'succeeded', error: null, files: [{ path }] }])
-  const body = JSON.parse(Buffer.from(service.requests[0]?.body as Uint8Array).toString())
+  const [{ id, output }] = structured.runs
   // A prompt is text, whatever it looks like.
-  expect(body).toEqual({ model: 'rushes/preview-image', input: { prompt: '-', aspect_ratio: '16:9' } })
-})
-
-it('a create uses an earlier output, and a file of the folder', async () => {
-  const mcp = await openMcp(await createCliService({ hasList: true }))
-  write(mcp, 'sketch.png', ONE_PIXEL_PNG)
-  const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
-  const { id } = first.structured.runs[0]
-  const second = await mcp.call('create_video', { prompt: 'it runs', image_urls: [`run:${id}`] })
-  expect(second).toMatchObject({ isError: false })
+  const input = { prompt: '-', aspect_ratio: '16:9' }
+  expect(service.creates()).toEqual([{ model: 'rushes/preview-image', input }])
+  const shown = await mcp.call('show_run', { id })
+  expect(shown.structured.run).toMatchObject({ input, files: [{ path }] })
+  // It can be used by another create, and so can a file of the folder.
+  const image_urls = [`run:${id}`, 'pics/fox.png']
+  expect((await mcp.call('create_video', { prompt: 'it runs', image_urls })).isError).toBe(false)
+  expect(service.creates()[1]?.input.image_urls).toEqual([
+    output.urls[0],
+    `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
+  ])
 })
 
 it('a create fails as a run fails, with the shape of --json', async () => {
@@ -232,21 +229,17 @@ it('a session whose journal cannot be written for a while creates nothing meanwh
     expect(structured.error).toMatchObject({ code: 'usage', exit_code: 2 })
     expect(structured.error.message).toMatch(/^Cannot use the journal/)
   }
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
   repair()
   const during = idOf(await create('during'))
   expect(idOf(await create('during'))).toBe(during)
   engine.finish()
   await mcp.call('wait_run', { ids: [during] })
   expect(idOf(await create('before'))).toBe(before)
-  expect(creates(service.requests)).toBe(2)
-  expect(
-    rowsOf(service.home)
-      .map(({ id, phase, requestId }) => [id, phase, requestId])
-      .reverse(),
-  ).toEqual([
-    [before, 'succeeded', 'before'],
-    [during, 'succeeded', 'during'],
+  expect(service.creates()).toHaveLength(2)
+  expect(service.rows()).toMatchObject([
+    { id: during, phase: 'succeeded', requestId: 'during' },
+    { id: before, phase: 'succeeded', requestId: 'before' },
   ])
   expect(mcp.stderr().match(/will not be remembered/g)).toHaveLength(1)
 })
@@ -266,23 +259,7 @@ it('a journal that cannot take the id of a paid run gives the run to the next ca
   expect((await create()).structured.error.message).toMatch(/^Cannot use the journal.* Nothing was sent\.$/)
   repair?.()
   expect((await create()).structured.runs).toMatchObject([{ id, status: 'succeeded' }])
-  expect(creates(service.requests)).toBe(1)
-})
-
-it('cancel_run returns after 45 s with an error that names the run when the service does not answer', async () => {
-  const service = await createCliService({ engine: createCommandedEngine() })
-  let isSilent = false
-  const fetch: Fetch = (request) =>
-    isSilent ? raceAbort(new Promise(() => {}), request.signal) : service.counting(request)
-  const mcp = await openMcp(service, { fetch })
-  const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
-  isSilent = true
-  const asked = mcp.begin('cancel_run', { ids: [structured.runs[0].id] })
-  await service.clock.advance(46_000)
-  const { structured: got, isError } = await service.clock.runUntil(asked)
-  expect(isError).toBe(true)
-  expect(got.error).toMatchObject({ code: 'network', exit_code: 9 })
-  expect(got.error.message).toContain(structured.runs[0].id)
+  expect(service.creates()).toHaveLength(1)
 })
 
 it('a create that takes more than 45 s returns the id, goes on, and wait_run delivers to its output', async () => {
@@ -301,7 +278,7 @@ it('a create that takes more than 45 s returns the id, goes on, and wait_run del
   const second = await service.clock.runUntil(waiting)
   expect(second.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
   // The work of the create continued: it is not paid, asked for or saved twice.
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
   // What is saved is saved again, also to another path.
   for (const output of ['fox.png', 'copy.png'])
     expect((await mcp.call('wait_run', { ids: [id], output })).isError).toBe(false)
@@ -310,53 +287,28 @@ it('a create that takes more than 45 s returns the id, goes on, and wait_run del
 
 it('after 45 s, wait_run says that outputs are still downloading, and waits for them in the next call', async () => {
   const service = await createCliService()
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const fetch: Fetch = async (request) => {
-    const answer = await service.counting(request)
-    if (!request.url.pathname.startsWith('/outputs/')) return answer
-    const body = (async function* () {
-      yield ONE_PIXEL_PNG.subarray(0, 20)
-      await raceAbort(held, request.signal)
-      yield ONE_PIXEL_PNG.subarray(20)
-    })()
-    return { ...answer, body }
-  }
+  const fetch = withFaults(service.counting, ['output:hang:20:1'], service.clock)
   const mcp = await openMcp(service, { fetch })
   const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png', wait: false })
   const { id } = created.structured.runs[0]
-  const waiting = mcp.begin('wait_run', { ids: [id] })
-  // Nothing but the limit of the call ends the wait for a host that has stopped.
-  await service.clock.advance(46_000)
-  const late = await waiting
+  const late = await mcp.call('wait_run', { ids: [id] })
   expect(late.structured.next).toEqual([
     `${id} succeeded, and its outputs are still downloading, 20 B of 70 B; call wait_run again with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
   ])
   expect(late.structured.runs).toMatchObject([{ status: 'succeeded', files: [] }])
-  release()
   const { text } = await mcp.call('wait_run', { ids: [id] })
   expect(text).toContain(join(mcp.folder, 'fox.png'))
 })
 
-it('a create with wait: false returns at once, and saves the output later', async () => {
-  const { engine, service, mcp } = await openCommanded()
-  const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
-  expect(structured.runs[0]).toMatchObject({ output: null, files: [] })
-  expect(service.clock.monotonic()).toBeLessThan(2_000)
-  engine.finish()
-  const { text } = await mcp.call('wait_run', { ids: [structured.runs[0].id] })
-  expect(text).toContain(join(mcp.folder, 'fox.png'))
-})
-
-it('after a restart of the server, wait_run saves to the output of the create, and never outside the folder', async () => {
+it('a create with wait: false returns at once; after a restart of the server, wait_run saves to its output, and never outside the folder', async () => {
   const { engine, service, mcp } = await openCommanded()
   const created = await mcp.call('create_image', {
     prompt: 'a fox',
     wait: false,
     output: 'pics/{id}-fox.{ext}',
   })
+  expect(created.structured.runs).toMatchObject([{ output: null, files: [] }])
+  expect(service.clock.monotonic()).toBeLessThan(2_000)
   const [{ id }] = created.structured.runs
   await mcp.end()
   engine.finish()
@@ -369,16 +321,28 @@ it('after a restart of the server, wait_run saves to the output of the create, a
   expect(structured.runs[0].files[0].path).toBe(join(other.folder, `${id}.png`))
 })
 
-it('cancel_run cancels a run that has not ended, and pays for nothing', async () => {
-  const { engine, mcp } = await openCommanded()
+it('cancel_run cancels a run that has not ended, and names it in an error after 45 s without an answer of the service', async () => {
+  const service = await createCliService({ rendering: false })
+  let isSilent = false
+  const fetch: Fetch = (request) =>
+    isSilent ? raceAbort(new Promise(() => {}), request.signal) : service.counting(request)
+  const mcp = await openMcp(service, { fetch })
   const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
-  const [{ id }] = structured.runs
-  const canceled = await mcp.call('cancel_run', { ids: [id] })
-  expect(canceled.structured.runs).toMatchObject([{ id, status: 'canceled' }])
-  expect(canceled.isError).toBe(false)
-  expect(engine.jobs.length).toBeLessThanOrEqual(1)
+  const ids = [structured.runs[0].id]
+  const canceled = await mcp.call('cancel_run', { ids })
+  expect(canceled).toMatchObject({
+    isError: false,
+    structured: { runs: [{ id: ids[0], status: 'canceled' }] },
+  })
   const unknown = await mcp.call('cancel_run', { ids: ['run_none'] })
   expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
+  isSilent = true
+  const asked = mcp.begin('cancel_run', { ids })
+  await service.clock.advance(46_000)
+  const { structured: got, isError } = await service.clock.runUntil(asked)
+  expect(isError).toBe(true)
+  expect(got.error).toMatchObject({ code: 'network', exit_code: 9 })
+  expect(got.error.message).toContain(ids[0])
 })
 
 it('wait_run waits for several runs, into a folder', async () => {
@@ -407,7 +371,7 @@ it('one request_id creates one run: repeated, in parallel, and after a restart o
   const ids = [...both, again, later].map(({ structured }) => structured.runs[0].id)
   expect(new Set(ids).size).toBe(1)
   expect(later.structured).toMatchObject({ request_id: 'fox-1', runs: [{ status: 'succeeded' }] })
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
   const listed = await second.call('list_runs')
   expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
 })
@@ -432,7 +396,7 @@ it('one request_id means the same call in any order of parameters and with the c
   )
   for (const { structured, text } of [...running, ...finished])
     expect(structured.runs?.[0].id, text).toBe(first.structured.runs[0].id)
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
 })
 
 it('one request_id does not pay while the first create is unanswered', async () => {
@@ -453,17 +417,13 @@ it('one request_id does not pay while the first create is unanswered', async () 
   release()
   const { structured } = await mcp.call('create_image', args)
   expect(structured.runs[0].status).toBe('succeeded')
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
 })
 
 it('one request_id does not pay after a create whose outcome is unknown', async () => {
   const service = await createCliService()
-  const lost: Fetch = async (request) => {
-    const answer = await service.counting(request)
-    if (request.method === 'POST') throw new HttpFailure('reset', { sent: true })
-    return answer
-  }
-  const mcp = await openMcp(service, { fetch: lost })
+  const fetch = withFaults(service.counting, ['create:lose'], service.clock)
+  const mcp = await openMcp(service, { fetch })
   const args = { prompt: 'a fox', request_id: 'lost' }
   await mcp.call('create_image', args)
   const again = await mcp.call('create_image', args)
@@ -471,7 +431,7 @@ it('one request_id does not pay after a create whose outcome is unknown', async 
   expect(again.structured.error.message).toMatch(
     /^The create with the request_id "lost" has an unknown outcome \(~/,
   )
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
   const { structured } = await mcp.call('list_runs', { status: 'unconfirmed' })
   expect(structured.runs).toMatchObject([{ id: null, request_id: 'lost' }])
   // The service knows no keys: its 404 would read as if there were no run.
@@ -492,7 +452,7 @@ it('one request_id can be used again after a create that was refused, and does n
     code: 'usage',
     message: 'The request_id "one" was used in a call with other arguments. Nothing was sent.',
   })
-  expect(creates(service.requests)).toBe(2)
+  expect(service.creates()).toHaveLength(2)
 })
 
 it('--max-runs refuses further creates, and counts those of a batch and only accepted ones', async () => {
@@ -511,7 +471,7 @@ it('--max-runs refuses further creates, and counts those of a batch and only acc
     expect(isError).toBe(true)
     expect(structured.error.message).toBe('This session may create 3 runs in all; 0 left. Nothing was sent.')
   }
-  expect(creates(service.requests)).toBe(4)
+  expect(service.creates()).toHaveLength(4)
   // What costs nothing still works.
   expect((await mcp.call('list_runs')).structured.runs).toHaveLength(3)
 })
@@ -533,7 +493,7 @@ it('a batch continues after 45 s; the same call waits for it and gets its result
   expect(second.text).toContain('This is the result of the batch that an earlier call started.')
   expect(second.structured.summary).toMatchObject({ created: 1, failed: 1 })
   expect(second.isError).toBe(true)
-  expect(creates(service.requests)).toBe(2)
+  expect(service.creates()).toHaveLength(2)
   const [made] = second.structured.rows.filter(({ result }: { result: string }) => result === 'created')
   expect(existsSync(made.file)).toBe(true)
   expect(second.content.filter(({ type }) => type === 'resource_link')).toHaveLength(1)
@@ -556,7 +516,7 @@ it('a call of a batch right after a cancelled one waits until that has ended, an
   for (const { structured, text } of await service.clock.runUntil(Promise.all(both)))
     expect(structured.summary, text).toMatchObject({ total: 2, failed: 0 })
   expect(readdirSync(join(mcp.folder, 'out')).sort()).toEqual(['a.png', 'b.png'])
-  expect(creates(service.requests)).toBe(2)
+  expect(service.creates()).toHaveLength(2)
 })
 
 it('a batch reads no manifest and no media outside the folder, and reports the lines of problems', async () => {
@@ -582,7 +542,7 @@ it('a batch reads no manifest and no media outside the folder, and reports the l
     expect(structured.error.message, tool).toContain(message)
     if (message === 'The manifest') expect(structured.error.hint).toMatch(/bad\.yaml:2:/)
   }
-  expect(creates(service.requests)).toBe(0)
+  expect(service.creates()).toHaveLength(0)
 })
 
 it('cancellation leaves the run alive, and names it in the log and in list_runs', async () => {
@@ -633,7 +593,7 @@ it('cancellation of an unanswered create is undone by a repeated call, which get
   await service.clock.advance(1_000)
   release()
   expect((await service.clock.runUntil(again)).structured.runs[0].files).toHaveLength(1)
-  expect(creates(service.requests)).toBe(1)
+  expect(service.creates()).toHaveLength(1)
 })
 
 it('cancellation of a create that is not sent yet sends nothing', async () => {
@@ -646,7 +606,7 @@ it('cancellation of a create that is not sent yet sends nothing', async () => {
   )
   await untilCreated(service, 20)
   await service.clock.advance(1_000)
-  const before = creates(service.requests)
+
   const { cancel, failed } = cancellable(mcp, 'create_video', { prompt: 'never' })
   await service.clock.advance(1_000)
   cancel()
@@ -654,14 +614,12 @@ it('cancellation of a create that is not sent yet sends nothing', async () => {
   release()
   await service.clock.advance(60_000)
   await Promise.all(others)
-  expect(creates(service.requests)).toBe(before)
-  expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
+  expect(service.creates()).toHaveLength(20)
 })
 
 it.each([
   ['a client that disconnects', 0],
   ['SIGTERM', 143],
-  ['SIGINT', 130],
 ] as const)(
   'the end of a session %s during a paid run: exit %i, the id on standard error, the run in the journal',
   async (by, code) => {
@@ -669,7 +627,7 @@ it.each([
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
     await untilCreated(service)
     await service.clock.advance(3_000)
-    if (by === 'SIGTERM' || by === 'SIGINT') mcp.interrupts.interrupt(by)
+    if (by === 'SIGTERM') mcp.interrupts.interrupt(by)
     else mcp.stdin.end()
     expect(await service.clock.runUntil(mcp.ended)).toBe(code)
     const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
@@ -707,17 +665,13 @@ it('the end of a session names a known run at once, before it waits for an unans
   expect(mcp.stderr()).toContain('a run may exist and cost money')
 })
 
-it('malformed messages of a client are ignored with a line in the log, and the next call works', async () => {
-  const { mcp } = await open()
+it('a client that does not keep to the protocol gets errors that name tools and parameters, and malformed messages are ignored with a line in the log', async () => {
+  const { service, mcp } = await open()
   mcp.stdin.write('{"jsonrpc": \n')
   mcp.stdin.write('[1,2]\n\n')
   mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
   expect((await mcp.call('list_runs')).text).toBe('{"runs":[]}')
   expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
-})
-
-it('a client that does not keep to the protocol gets errors that name tools and parameters, also for deep values and null characters', async () => {
-  const { service, mcp } = await open()
   await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow('Unknown tool "create_imge".')
   const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
   const refused: readonly [tool: string, args: object, message: RegExp][] = [
@@ -733,16 +687,6 @@ it('a client that does not keep to the protocol gets errors that name tools and 
   const { structured, isError } = await mcp.call('wait_run', { ids: ['run_nope'] })
   expect(isError).toBe(true)
   expect(structured.error).toMatchObject({ code: 'run_not_found', http_status: 404, run_id: 'run_nope' })
-})
-
-it('show_run has everything, also for a run that failed', async () => {
-  const { mcp } = await open()
-  const created = await mcp.call('create_image', { prompt: 'a fox\nin snow', output: 'fox.png' })
-  const { structured } = await mcp.call('show_run', { id: created.structured.runs[0].id })
-  expect(structured.run).toMatchObject({
-    input: { prompt: 'a fox\nin snow' },
-    files: [{ path: join(mcp.folder, 'fox.png') }],
-  })
   expect((await mcp.call('show_run', { id: 'nope' })).isError).toBe(true)
 })
 
@@ -750,6 +694,5 @@ it.each([
   ['--max-runs', '1.5'],
   ['--folder', 'no/such'],
 ])('%s %s is exit 2', async (flag, value) => {
-  const { code, stderr } = await (await createCliService()).run(['mcp', flag, value])
-  expect([code, stderr]).toEqual([2, expect.stringContaining(`error: ${flag}`)])
+  expect(usageErrorOf(await runCli(['mcp', flag, value], { env: SET }))).toContain(`error: ${flag}`)
 })

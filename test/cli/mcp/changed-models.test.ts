@@ -18,8 +18,7 @@ describe('the list of models of a session', () => {
     }
     const fetch = withListOf(scriptedList(answer).fetch, service.counting)
     const mcp = await openMcp(service, { fetch, words })
-    const posts = () => service.requests.filter(({ method }) => method === 'POST').length
-    return { service, mcp, list, posts }
+    return { service, mcp, list }
   }
 
   it('is that of list_models from then on, in the tools too', async () => {
@@ -27,6 +26,11 @@ describe('the list of models of a session', () => {
     const args = { prompt: 'a fox', steps: 20 }
     await mcp.call('list_models')
     expect((await mcp.call('create_image', args)).isError).toBe(true)
+    for (const dry_run of [true, false]) {
+      const { structured } = await mcp.call('create_model_run', { model: IMAGE, input: args, dry_run })
+      expect(structured.error.message).toMatch(/steps must be a whole number up to 10, not 20/)
+    }
+    expect(service.creates()).toEqual([])
     Object.assign(list, { steps: 50, price: 3 })
     await service.clock.advance(60_000)
     const shown = await mcp.call('list_models', { model: IMAGE })
@@ -39,7 +43,7 @@ describe('the list of models of a session', () => {
   })
 
   it('is requested again after a day, before --max-cost is checked', async () => {
-    const { service, mcp, list, posts } = await openListed(['--max-cost', '10'])
+    const { service, mcp, list } = await openListed(['--max-cost', '10'])
     writeFileSync(join(mcp.folder, 'shots.yaml'), '- {name: a, kind: image, prompt: a fox}')
     service.clock.jump(86_400_000)
     list.price = 100
@@ -50,6 +54,6 @@ describe('the list of models of a session', () => {
     expect(planned.structured.summary.estimate).toBe(100)
     const batch = await mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect(batch.structured.error.message).toMatch(refusal)
-    expect(posts()).toBe(0)
+    expect(service.creates()).toEqual([])
   })
 })

@@ -1,13 +1,5 @@
 /** `rushes batch` after rows were renamed, moved and reordered: each keeps its own picture, and no file of others is touched. */
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
@@ -90,7 +82,7 @@ const MOVES: Readonly<Record<string, Move>> = {
 it.each(Object.entries(MOVES))(
   'each row keeps its own picture, and nothing is paid again, after this move: %s',
   async (_, { before, after, was, files }) => {
-    const { run, created, contents, write, lock, folder, service } = await start(before)
+    const { run, created, contents, write, lock, service } = await start(before)
     expect(await run()).toMatchObject({ code: 0 })
     const old = contents()
     created()
@@ -101,7 +93,7 @@ it.each(Object.entries(MOVES))(
     expect(Object.fromEntries(Object.keys(was).map((name) => [name, now[name]]))).toEqual(
       Object.fromEntries(Object.entries(was).map(([name, oldName]) => [name, old[oldName]])),
     )
-    for (const file of files) expect(filesBelow(folder)).toContain(file)
+
     expect(Object.values(lock() as Record<string, { file: string }>).map(({ file }) => file)).toEqual(
       expect.arrayContaining([...files]),
     )
@@ -162,9 +154,6 @@ it('two Unicode forms of one name or output match in --only, in row: and in the 
   expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('renamed') })
   expect(created()).toEqual([])
 })
-
-const filesBelow = (folder: string): readonly string[] =>
-  readdirSync(folder, { recursive: true }).map((name) => String(name).replaceAll('\\', '/'))
 
 const MOVED = { ...SHEET, output: 'img/sheet.png' }
 const textOf = (path: string) => readFileSync(path, 'utf8')

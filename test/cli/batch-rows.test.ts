@@ -54,9 +54,9 @@ it('--only selects the rows that the selected ones need as well, and --force cre
   expect(created()).toHaveLength(4)
 })
 
-it('a row can use each output of another run, and one that the run does not have is an error of this row alone', async () => {
+it('a row can use each output of another run as row:, not as its path, and one that the run does not have is an error of this row alone', async () => {
   const second = { ...RUN, image_urls: ['row:sheet#2'] }
-  const { run, created, engine, path, lock, write, editLock } = await createFamily([SHEET, second], {
+  const { run, created, engine, path, folder, lock, write, editLock } = await createFamily([SHEET, second], {
     outputs: 2,
   })
   expect((await run()).code).toBe(0)
@@ -72,6 +72,9 @@ it('a row can use each output of another run, and one that the run does not have
   expect(message).toMatch(/error: run \(line 1\): row:sheet#3: the run of "sheet" has 2 outputs\./)
   expect(message).toMatch(/2 runs: 1 up to date, 1 blocked/)
   expect((await run('--check')).code).toBe(10)
+  const file = `${folder}/./sheet-2.png`
+  write([SHEET, { ...RUN, image_urls: [file] }])
+  expect(usageErrorOf(await run())).toContain(`"${file}" is an output of another run: write row:sheet#2`)
   // An older lock file knows the first output only: deleting its file brings the others back, without paying.
   write([SHEET, second])
   editLock((runs) => {
@@ -196,21 +199,18 @@ it('a file that changes while its run renders keeps its changes, with the result
   expect([family.pictures(), sha256(family.path('sheet.png'))]).toEqual([['run.png', 'sheet.png'], result])
 })
 
-it('a file that changed while its run rendered gives way to the result in the next batch with --overwrite, which pays nothing', async () => {
+it('a file that changes while its run renders gives way to the result with --overwrite, at once or in the next batch, which pays nothing', async () => {
   const family = await createFamily([SHEET])
+  expect((await family.run('--overwrite', { fetch: editing(family) })).code).toBe(0)
+  expect(family.pictures()).toEqual(['sheet.png'])
+  expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
+  family.write([{ ...SHEET, prompt: 'a red fox' }])
   await family.run([], { fetch: editing(family) })
   const result = sha256(family.path('sheet-2.png'))
   family.created()
   expect((await family.run('--overwrite')).code).toBe(0)
   expect([family.created(), family.pictures()]).toEqual([[], ['sheet.png']])
   expect(sha256(family.path('sheet.png'))).toBe(result)
-})
-
-it('a file that changes while its run renders gives way to the result at once with --overwrite', async () => {
-  const family = await createFamily([SHEET])
-  expect((await family.run('--overwrite', { fetch: editing(family) })).code).toBe(0)
-  expect(family.pictures()).toEqual(['sheet.png'])
-  expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
 })
 
 it('a result beside a file that has changed takes no name of another file or of another output', async () => {
@@ -246,16 +246,6 @@ it('further outputs keep their pictures when the first output moves to the name 
   expect(created()).toEqual([])
   expect(['sheet-2.png', 'sheet-2-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
   expect(lock().sheet).toMatchObject({ file: 'sheet-2.png', outputs: [{ file: 'sheet-2-2.png' }] })
-})
-
-it('a path to a further output as the image of another row is an error that says to write row:', async () => {
-  const { run, write, created, folder } = await createFamily([SHEET], { outputs: 2 })
-  await run()
-  created()
-  const path = `${folder}/./sheet-2.png`
-  write([SHEET, { ...RUN, image_urls: [path] }])
-  expect(usageErrorOf(await run())).toContain(`"${path}" is an output of another run: write row:sheet#2`)
-  expect(created()).toEqual([])
 })
 
 it('a further output is planned and downloaded alone when it is missing, or when it was changed and --overwrite is given', async () => {

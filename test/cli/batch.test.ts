@@ -22,7 +22,7 @@ import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import { bodyOf, createFamily, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { lines, objects, scripted, temporaryFolder, usageErrorOf } from '../support/index.js'
+import { LOOPBACK_URL, lines, objects, scripted, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }
@@ -409,39 +409,28 @@ it.each<[string, string, BatchFlags, ServiceFlags]>([
 })
 
 /** A batch whose time limit has passed: its run is in the lock file, and goes on. */
-async function createPending(rows: readonly Row[] = [SHEET]) {
-  const family = await createFamily(rows, { rendering: false })
+async function createPending() {
+  const family = await createFamily([SHEET], { rendering: false })
   expect((await family.run('--timeout 30s')).code).toBe(11)
   expect(family.created()).toEqual([SHEET.prompt])
   const run = family.flights().sheet?.id ?? ''
   return { ...family, pending: run, render: () => family.service.service.startRendering() }
 }
 
-/** The same, with a run that the service does not have. */
-async function createLost() {
-  const family = await createPending()
-  family.editJournal(`UPDATE runs SET id = 'run_gone'`)
-  return family
-}
-
-it('a batch whose manifest another batch holds, or whose run is in flight in another journal, sends nothing', async () => {
-  const { run, lockPath, created, render, pictures } = await createPending()
+it('a run in flight is of one batch: while another process holds its manifest, with another journal and for another manifest', async () => {
+  const { run, lockPath, created, render, pictures, service, manifest, path } = await createPending()
   const claim = claimBatch(realpathSync(lockPath))
   expect(usageErrorOf(await run())).toContain('Another batch is running on this manifest; nothing was sent.')
   claim.release()
   const elsewhere = await run([], { env: { RUSHES_STATE_DIR: temporaryFolder() } })
   expect({ code: elsewhere.code, created: created() }).toEqual({ code: 13, created: [] })
-  render()
-  expect(await run()).toMatchObject({ code: 0 })
-  expect({ created: created(), pictures: pictures() }).toEqual({ created: [], pictures: ['sheet.png'] })
-})
-
-it('a batch takes over no run in flight of another manifest', async () => {
-  const { service, created, manifest, path } = await createPending()
   mkdirSync(path('other'))
   copyFileSync(manifest, path('other/shots.json'))
   expect((await service.run(`batch ${path('other/shots.json')} --timeout 30s`)).code).toBe(11)
   expect(created()).toEqual([SHEET.prompt])
+  render()
+  expect(await run()).toMatchObject({ code: 0 })
+  expect({ created: created(), pictures: pictures() }).toEqual({ created: [], pictures: ['sheet.png'] })
 })
 
 it('a batch whose time limit passes before a replica knows the new run does not advise to pay again', async () => {
@@ -487,7 +476,8 @@ const CHANGED = { ...SHEET, prompt: 'another sheet' }
 const leftIn = (stdout: string) => objects(stdout).at(-1).summary.not_waited_for
 
 it('a run that the service does not have is an error with its id and its address, and is created again only with --only and --force', async () => {
-  const { run, created, flights, editJournal } = await createLost()
+  const { run, created, flights, editJournal, render } = await createPending()
+  editJournal(`UPDATE runs SET id = 'run_gone'`)
   const gone = await run()
   expect(gone.code).toBe(6)
   expect(gone.stderr).toContain('run_gone')
@@ -500,24 +490,25 @@ it('a run that the service does not have is an error with its id and its address
   const { code, stderr } = await run()
   expect(code).toBe(11)
   expect(stderr).toContain('Continue there with --base-url https://other.example')
-})
-
-it('a plan with --only and --force names the run in flight that it gives up', async () => {
-  const { run, created, render, flights } = await createLost()
-  const words = ['--only', 'sheet', '--force']
-  const plan = await run([...words, '--dry-run'])
+  editJournal('UPDATE runs SET address = ?', LOOPBACK_URL)
+  const both = ['--only', 'sheet', '--force']
+  const plan = await run([...both, '--dry-run'])
   expect(plan.stdout).toBe('create\tsheet\tsheet.{ext}\tforced\n')
   expect(plan.stderr).toMatch(/warning: sheet: run_gone has not been downloaded, and --force creates/)
   render()
-  const { code, stderr } = await run(words)
-  expect([code, created()]).toEqual([0, [SHEET.prompt]])
-  expect(stderr).toContain('To get its result: rushes wait -d run_gone')
-  expect(flights()).toEqual({})
+  const paid = await run(both)
+  expect([paid.code, created(), flights()]).toEqual([0, [SHEET.prompt], {}])
+  expect(paid.stderr).toContain('To get its result: rushes wait -d run_gone')
 })
 
-it('a run whose row was changed before it ended is named in the plan, as text and as JSON, and nothing waits for it', async () => {
-  const { run, created, write, render, pending } = await createPending()
+it('a run whose row was changed before it ended is named in the plan, or the key of its create, and nothing waits for it', async () => {
+  const { run, created, write, render, pending, editJournal } = await createPending()
   write([CHANGED])
+  editJournal(`UPDATE runs SET phase = 'unconfirmed', key = '~3f2a', id = NULL`)
+  const unknown = await run('--dry-run --json')
+  expect(leftIn(unknown.stdout)).toEqual([{ name: 'sheet', run: null, key: '~3f2a', why: 'changed' }])
+  expect(unknown.stderr).toContain('the outcome of an earlier create (~3f2a) is unknown')
+  editJournal(`UPDATE runs SET phase = 'going', key = NULL, id = ?`, pending)
   const said = `warning: sheet: ${pending} has not been downloaded, and the manifest has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
   const left = [{ name: 'sheet', run: pending, key: null, why: 'changed' }]
   expect((await run('--dry-run -q')).stderr).toContain(said)
@@ -543,13 +534,4 @@ it('a run whose row leaves the manifest before it ended is named, and is used wh
   write([SHEET])
   expect((await run()).code).toBe(0)
   expect([created(), lock().sheet.run]).toEqual([[], pending])
-})
-
-it('a create of unknown outcome whose row was changed is named with its key', async () => {
-  const { run, write, editJournal } = await createPending()
-  editJournal(`UPDATE runs SET phase = 'unconfirmed', key = '~3f2a', id = NULL`)
-  write([CHANGED])
-  const { stderr, stdout } = await run('--dry-run --json')
-  expect(leftIn(stdout)).toEqual([{ name: 'sheet', run: null, key: '~3f2a', why: 'changed' }])
-  expect(stderr).toContain('the outcome of an earlier create (~3f2a) is unknown')
 })

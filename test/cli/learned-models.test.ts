@@ -24,8 +24,12 @@ it('a create sends the input of a model with an invalid document unchanged, with
   const { run, creates } = open()
   const input = { quality: 'ultra', aspect_ratio: 7 }
   const flags = `--no-wait --input '${JSON.stringify(input)}'`
-  const first = await run(`run image "a fox" --model acme/broken ${flags}`)
-  expect([first.code, first.stderr.match(/warning/g)]).toEqual([0, ['warning']])
+  expect(await run(`run image "a fox" --model acme/broken ${flags}`)).toMatchObject({
+    code: 0,
+    stderr:
+      "warning: The service's list has 1 invalid model: acme/broken (input must be a map). " +
+      'Use these models with --input; their parameters are not checked.\n',
+  })
   expect(await run(`run model acme/broken ${flags}`)).toMatchObject({ code: 0, stderr: '' })
   expect(creates().map((each) => each.input)).toEqual([{ prompt: 'a fox', ...input }, input])
 })
@@ -93,12 +97,14 @@ it('an added model whose file is damaged is not checked, with one warning, and t
   expect((await run('models')).stdout).not.toContain('acme/still-2')
 })
 
-it('the help of a model that is not known says so', async () => {
-  const { run } = open()
+it('the help of a model that is not known says so, and no help requests the list of a service', async () => {
+  const { run, list } = open()
   expect((await run('run image --model acme/x --help')).stdout).toMatch(
     /acme\/x: its parameters are not known here\. These are the built-in ones of image\s+models\.\n/,
   )
   expect((await run('run image --help')).stdout).not.toContain('not known')
+  for (const line of ['help run image', 'run --help', 'models --help']) await run(line)
+  expect(list.asked).toBe(0)
 })
 
 it('a parameter with the name of a flag of `run` gets no flag', async () => {

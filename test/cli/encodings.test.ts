@@ -2,17 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { EXIT } from '../../src/errors.js'
-import type { Fetch } from '../../src/host/http.js'
-import {
-  type CommandLine,
-  LOOPBACK_URL,
-  responseOf,
-  rowsOf,
-  runCli,
-  type Scripted,
-  temporaryFolder,
-  withoutList,
-} from '../support/index.js'
+import { createHome, type Scripted, SET } from '../support/index.js'
 
 const gzipped = (body: object, status: number): Scripted => ({
   status,
@@ -22,26 +12,17 @@ const gzipped = (body: object, status: number): Scripted => ({
 const problem = (code: string, status: number) => gzipped({ error: { code, message: code } }, status)
 
 /** Runs a command against a service that always gives this answer. */
-async function answered(line: CommandLine, answer: Scripted) {
-  let requests = 0
-  const fetch: Fetch = async () => {
-    requests++
-    return responseOf(answer)
-  }
-  const home = temporaryFolder()
-  const env = {
-    RUSHES_BASE_URL: LOOPBACK_URL,
-    RUSHES_API_KEY: 'rk_0123456789',
-    RUSHES_IMAGE_MODEL: 'acme/still-1',
-  }
-  return { ...(await runCli(line, { fetch: withoutList(fetch), home, env })), home, requests }
+async function answered(line: string, answer: Scripted) {
+  const env = { ...SET, RUSHES_API_KEY: 'rk_0123456789' }
+  const { run, requests, rows } = createHome({ answers: [answer], env })
+  return { ...(await run(line)), requests, rows: rows() }
 }
 
 const RUN = 'run image "a fox" --no-wait'
 
 it('a compressed response with the code USAGE_EXCEEDED ends a run with exit 5 after one request', async () => {
   const { code, requests } = await answered(RUN, problem('USAGE_EXCEEDED', 429))
-  expect({ code, requests }).toEqual({ code: EXIT.account, requests: 1 })
+  expect([code, requests.length]).toEqual([EXIT.account, 1])
 })
 
 it('a compressed 201 that breaks off after the id gives the run', async () => {
@@ -65,18 +46,18 @@ it.each<[string, Scripted, string]>([
 ])(
   'a 201 that cannot be read is in the journal and in the message as base64: %s',
   async (_, answer, reason) => {
-    const { code, stderr, home } = await answered(RUN, answer)
+    const { code, stderr, rows } = await answered(RUN, answer)
     const kept = `base64:${Buffer.from(answer.body as Buffer).toString('base64')}`
     expect(code).toBe(EXIT.outcomeUnknown)
     expect(stderr.replace(/\s+/g, ' ')).toContain(reason)
     expect(stderr.replace(/\s+/g, '')).toContain(kept)
-    expect(rowsOf(home)[0]?.answer).toEqual({ status: 201, text: kept })
+    expect(rows[0]?.answer).toEqual({ status: 201, text: kept })
   },
 )
 
 it('an API key in a 201 that cannot be read is redacted', async () => {
-  const { stderr, home } = await answered(RUN, { status: 201, body: '\0 rk_0123456789 \0' })
+  const { stderr, rows } = await answered(RUN, { status: 201, body: '\0 rk_0123456789 \0' })
   const kept = Buffer.from('\0 [API key] \0').toString('base64')
-  expect(rowsOf(home)[0]?.answer?.text).toBe(`base64:${kept}`)
+  expect(rows[0]?.answer?.text).toBe(`base64:${kept}`)
   expect(stderr).toContain(kept)
 })

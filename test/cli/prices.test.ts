@@ -73,10 +73,10 @@ const models = { find: (name: string) => (name === document.name ? document : un
 const name = document.name
 
 /** The prices of a profile, with their problems. */
-function openOf(prices: unknown, currency = 'USD') {
+function openOf(prices: unknown) {
   const problems: string[] = []
   const own = readPrices(prices, (each) => models.find(each)?.input, problems)
-  return { opened: new Prices(models, currency, own), problems }
+  return { opened: new Prices(models, 'USD', own), problems }
 }
 
 it.each<[string, unknown, number | undefined, string?]>([
@@ -99,14 +99,6 @@ it.each<[string, unknown, number | undefined, string?]>([
   const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
   expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
   expect(problems.join('; ')).toBe(problem ?? '')
-})
-
-it('the price of a document is in credits', () => {
-  const { opened } = openOf({ 'acme/x': { run: 1 } }, 'credits')
-  expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
-    millionths: 3_000_000,
-    currency: 'credits',
-  })
 })
 
 it('the price of an unknown input is the highest one', () => {
@@ -169,13 +161,15 @@ it('--dry-run prints an estimate on standard error, or in JSON', async () => {
   expect({ stderr, ...JSON.parse(stdout) }).toMatchObject({ stderr: '', estimate: 0.6, currency: 'USD' })
 })
 
-it('--dry-run says that a model has no price, which is null in JSON', async () => {
+it('--dry-run says that a model has no price, which is null in JSON, and takes that of a document, with its defaults', async () => {
   const { run } = homeWith()
   expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
   expect(JSON.parse((await run(`${VIDEO} --json`)).stdout)).toMatchObject({
     estimate: null,
     currency: null,
   })
+  const own = await run(`run model acme/still-2 --input '{"prompt":"x"}' --dry-run --json`)
+  expect(JSON.parse(own.stdout)).toMatchObject({ estimate: 6, currency: 'credits' })
 })
 
 it('--dry-run says that local runs are free', async () => {
@@ -183,16 +177,6 @@ it('--dry-run says that local runs are free', async () => {
   expect(await run(`${VIDEO} --local --max-cost 0`)).toMatchObject({
     ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run, because local runs are free.\n' },
   })
-})
-
-it.each<[string, string, number]>([
-  ['a default of the document', '{"prompt":"x"}', 6],
-  ['a value of --input', '{"prompt":"x","steps":30}', 3],
-  ['a boolean', '{"prompt":"x","steps":30,"hd":true}', 3],
-])('an estimate counts %s', async (_, input, estimate) => {
-  const { run } = homeWith()
-  const { stdout } = await run(['run', 'model', 'acme/still-2', '--input', input, '--dry-run', '--json'])
-  expect(JSON.parse(stdout)).toMatchObject({ estimate, currency: 'credits' })
 })
 
 it('a price of the config that is not valid brings one warning, and the price of the document is not used', async () => {
@@ -256,27 +240,10 @@ it.each<[string, string, Record<string, string>, object, string | undefined]>([
   if (isRefused) expect(lines(stderr).find((line) => !line.startsWith('warning: '))).toBe(error)
 })
 
-it('--max-cost compares exactly for 10,000 runs', async () => {
-  const { stderr } = await create(
-    '-n 10000 --max-cost 3333.329999 --quality basic',
-    { prices: { 'acme/still-1': { run: 0.333333 } } },
-    {},
-  )
-  expect(stderr).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
-})
-
 it('the journal has the labels of each create, which are not sent', async () => {
   const service = await createCliService()
   await service.create('-n 2 --label " spring " --label cafe\u0301 --label spring')
   const row = { estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] }
   expect(objects((await service.run('list --json')).stdout)).toMatchObject([row, row])
   expect(JSON.stringify(service.creates())).not.toContain('spring')
-})
-
-it("the journal has the estimate of each create by the service's price", async () => {
-  const service = await createCliService({ hasList: true })
-  await service.run('models')
-  await service.create('--quality high')
-  const [row] = objects((await service.run('list --json')).stdout)
-  expect(row).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
 })

@@ -1,8 +1,7 @@
 /** `rushes spend`: sums of estimates, and the same amounts as the ledger of the service. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { ENGINE_TYPES } from '../../src/service/models/engine-table.js'
 import { readModels } from '../../src/service/models/read-models.js'
@@ -10,82 +9,49 @@ import type { ServedModel } from '../../src/service/models/served-model.js'
 import {
   createCliService,
   createFamilyEngine,
-  createManualClock,
+  createHome,
   dataWords,
   finishedState,
+  type Home,
   LOOPBACK_URL,
   lines,
   objects,
-  runCli,
   temporaryFolder,
   usageErrorOf,
   withJournal,
 } from '../support/index.js'
+import type { PastRun } from '../support/journal.js'
 
-type Outcome = 'succeeded' | 'failed' | 'unfinished' | 'unconfirmed' | 'sending'
+const UP = { urls: [] }
+const FAILED = { state: { status: 'failed', phase: 'failed' } } as const
 
-interface Row extends Partial<Intent> {
-  readonly outcome?: Outcome
-  /** Amount and currency, such as `0.4 USD`. */
-  readonly costs?: string
-  readonly at?: string
-}
-
-/** A home with these rows. */
-function homeWith(rows: readonly Row[]): string {
-  const home = temporaryFolder()
-  let nowMs = 0
-  mkdirSync(join(home, 'state'), { recursive: true })
-  const journal = new Journal({
-    folder: join(home, 'state'),
-    now: () => nowMs,
-    warn: () => expect.unreachable(),
+/** Rows whose estimates are amounts with a currency, such as `0.4 USD`. The id of each is its place. */
+const rowsWith = (rows: readonly (PastRun & { readonly costs?: string })[]): readonly PastRun[] =>
+  rows.map(({ costs, ...row }, at) => {
+    const [amount = '', currency = ''] = costs?.split(' ') ?? []
+    const estimate =
+      costs === undefined ? undefined : { millionths: Math.round(Number(amount) * 1e6), currency }
+    return { id: `run_${at}`, ...row, estimate }
   })
-  for (const [index, row] of rows.entries()) {
-    nowMs = Date.parse(row.at ?? '2026-01-01T00:00Z')
-    add(journal, `run_${index}`, row)
-  }
-  journal.close()
-  return home
-}
 
-function add(journal: Journal, id: string, { outcome = 'succeeded', costs, ...intent }: Row): void {
-  const [amount = '', currency = ''] = costs?.split(' ') ?? []
-  const address = intent.address ?? LOOPBACK_URL
-  const row = journal.intend('required', {
-    ...{ profile: 'default', kind: 'image', model: 'acme/still-1', input: { prompt: 'a fox' } },
-    ...intent,
-    address,
-    estimate: costs === undefined ? undefined : { millionths: Math.round(Number(amount) * 1e6), currency },
-  })
-  if (outcome === 'unconfirmed') journal.markUnconfirmed(row, { code: 'submission_unknown', message: 'lost' })
-  if (outcome === 'unconfirmed' || outcome === 'sending') return
-  journal.accepted(row as IntentRow, { id })
-  if (outcome === 'unfinished') return
-  const state = finishedState(id, [])
-  journal.status(address, {
-    state: outcome === 'failed' ? { ...state, status: 'failed', phase: 'failed' } : state,
-  })
-}
-
-const MIXED: readonly Row[] = [
-  { costs: '0.1 USD', labels: ['spring'] },
-  { costs: '0.2 USD', labels: ['spring', '春'] },
-  { costs: '0.3 USD', outcome: 'failed', labels: ['春'] },
-  { costs: '0.000001 USD', outcome: 'unfinished' },
-  { costs: '1.4 USD', outcome: 'unconfirmed', model: 'acme/cinema-1' },
-  { costs: '12 credits', model: 'acme/cinema-1' },
-  { model: 'acme/other-1' },
-  { model: 'acme/still-1' },
-]
+const MIXED = rowsWith([
+  { ...UP, costs: '0.1 USD', labels: ['spring'] },
+  { ...UP, costs: '0.2 USD', labels: ['spring', '春'] },
+  { ...FAILED, costs: '0.3 USD', labels: ['春'] },
+  { costs: '0.000001 USD' },
+  { id: undefined, costs: '1.4 USD', model: 'acme/cinema-1' },
+  { ...UP, costs: '12 credits', model: 'acme/cinema-1' },
+  { ...UP, model: 'acme/other-1' },
+  { ...UP, model: 'acme/still-1' },
+])
 
 describe('spend', () => {
-  let home = ''
+  let home: Home
   beforeAll(() => {
-    home = homeWith(MIXED)
+    home = createHome({ journal: MIXED })
   })
   const spend = async (flags = '') => {
-    const { code, stdout, stderr } = await runCli(`spend ${flags}`, { home })
+    const { code, stdout, stderr } = await home.run(`spend ${flags}`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     return stdout
   }
@@ -102,12 +68,12 @@ describe('spend', () => {
   })
 
   it('counts a run of unknown outcome as unconfirmed, since it may cost money, and as succeeded once it was adopted', async () => {
-    const uncertain = homeWith([{ costs: '1.5 USD', outcome: 'unfinished' }])
+    const uncertain = createHome({ journal: rowsWith([{ costs: '1.5 USD' }]) })
     const sums = async (state: Partial<RunState>) => {
-      withJournal(uncertain, (journal) =>
+      withJournal(uncertain.home, (journal) =>
         journal.status(LOOPBACK_URL, { state: { ...finishedState('run_0', []), ...state } }),
       )
-      return lines((await runCli('spend', { home: uncertain })).stdout).at(-1)
+      return lines((await uncertain.run('spend')).stdout).at(-1)
     }
     const service = { error: { code: 'outcome_unknown', message: 'lost' } }
     const lost = await sums({ status: 'failed', phase: 'failed', failure: 'lost', service })
@@ -133,7 +99,7 @@ describe('spend', () => {
 
   it('prints a table on a terminal, without columns that would be empty', async () => {
     const on = async (flags = '') => {
-      const { stdout, stderr } = await runCli(`spend ${flags}`, { home, tty: { stdout: true } })
+      const { stdout, stderr } = await home.run(`spend ${flags}`, { tty: { stdout: true } })
       return `${stdout}${stderr}`
     }
     expect(await on()).toMatchInlineSnapshot(`
@@ -180,24 +146,20 @@ describe('spend', () => {
   })
 
   it('does not take another grouping', async () => {
-    usageErrorOf(await runCli('spend --by week', { home }))
+    usageErrorOf(await home.run('spend --by week'))
   })
 })
 
 it('spend selects runs by time and by service', async () => {
-  const clock = createManualClock()
-  const home = homeWith([
-    { costs: '1 USD', at: '2025-12-29T00:00Z' },
-    { costs: '2 USD', at: '2025-12-31T23:00Z' },
-    { costs: '4 USD', at: '2025-12-31T23:00Z', address: 'https://b.example' },
-    { costs: '0 credits', at: '2025-12-31T23:00Z', address: 'local' },
+  const journal = rowsWith([
+    { ...UP, at: '2025-12-29T00:00Z', costs: '1 USD' },
+    { ...UP, costs: '2 USD' },
+    { ...UP, costs: '4 USD', address: 'https://b.example' },
+    { ...UP, costs: '0 credits', address: 'local' },
   ])
+  const { run } = createHome({ journal })
   const total = async (flags = '') => {
-    const { stdout } = await runCli(`spend ${flags}`, {
-      home,
-      clock,
-      env: { RUSHES_BASE_URL: LOOPBACK_URL },
-    })
+    const { stdout } = await run(`spend ${flags}`)
     return lines(stdout).flatMap((line) =>
       line.startsWith('total') ? [line.split('\t').slice(4, 6).join(' ')] : [],
     )
@@ -216,8 +178,8 @@ it.each([
 ])('spend --by day has the days of the time zone %s', async (zone, days) => {
   vi.stubEnv('TZ', zone)
   const times = ['2026-01-01T01:00Z', '2026-03-28T21:59Z', '2026-03-28T22:00Z', '2026-03-29T21:00Z']
-  const home = homeWith(times.map((at) => ({ at, costs: '1 USD' })))
-  const groups = lines((await runCli('spend --by day', { home })).stdout)
+  const { run } = createHome({ journal: rowsWith(times.map((at) => ({ at, costs: '1 USD' }))) })
+  const groups = lines((await run('spend --by day')).stdout)
   expect(groups.slice(0, -1).map((line) => line.split('\t')[1])).toEqual(days)
 })
 

@@ -11,13 +11,14 @@ import { readyDatabase } from './ready-database.js'
 export function withJournal<Result>(
   home: string,
   work: (journal: Journal) => Result,
-  folder = join(home, 'state'),
+  // One day before the clock of the tests starts.
+  at = '2025-12-31T00:00Z',
 ): Result {
+  const folder = join(home, 'state')
   readyDatabase('journal', join(folder, 'journal.db'))
   const journal = new Journal({
     folder,
-    // One day before the clock of the tests starts.
-    now: () => Date.UTC(2025, 11, 31),
+    now: () => Date.parse(at),
     warn(message) {
       throw new Error(message)
     },
@@ -58,16 +59,18 @@ export function stateBytes(home: string): Buffer {
 
 /** A run that an earlier command created at the address of `SET`. Without an id, its create has an unknown outcome. */
 export interface PastRun extends Partial<Intent> {
-  readonly id?: string
+  readonly id?: string | undefined
   /** Of its outputs, if it has succeeded. */
   readonly urls?: readonly string[]
   /** Another end. */
   readonly state?: Partial<RunState>
   /** Its outputs on this machine. */
   readonly files?: readonly (Pick<DownloadedFile, 'path'> & Partial<DownloadedFile>)[]
+  /** Of its create. */
+  readonly at?: string
 }
 
-export function addRow(home: string, { id, urls, state, files, ...more }: PastRun): void {
+export function addRow(home: string, { id, urls, state, files, at, ...more }: PastRun): void {
   const intent = {
     ...{ address: 'http://127.0.0.1:1', profile: 'default', kind: 'image', model: 'acme/still-1' },
     ...{ input: { prompt: 'a fox' }, ...more },
@@ -75,13 +78,14 @@ export function addRow(home: string, { id, urls, state, files, ...more }: PastRu
   const { address } = intent
   const unknown = { bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
   const made = files?.map((file) => ({ ...unknown, ...file }))
-  withJournal(home, (journal) => {
+  const add = (journal: Journal) => {
     const row = journal.intend('required', intent)
     if (id === undefined) return journal.markUnconfirmed(row, { code: 'submission_unknown', message: 'lost' })
     journal.accepted(row as IntentRow, { id })
     if (urls ?? state) journal.status(address, { state: { ...finishedState(id, urls ?? []), ...state } })
     if (made !== undefined) journal.files(address, id, made)
-  })
+  }
+  withJournal(home, add, at)
 }
 
 export const finishedState = (id: string, urls: readonly string[]): RunState => ({

@@ -141,11 +141,7 @@ describe('a published property', () => {
         },
       },
     ],
-    [
-      'keeps the digits of 64 bits',
-      { type: 'integer', maximum: 18446744073709551615n },
-      { type: 'integer', maximum: 18446744073709551615n },
-    ],
+
     [
       'loses patterns and unknown formats',
       { type: 'string', pattern: '(a+)+$', format: 'color', minLength: 3, maxLength: 7 },
@@ -158,25 +154,11 @@ describe('a published property', () => {
 
   it.each<[string, object, string]>([
     [
-      'a default outside of the values',
-      { type: 'string', enum: ['a'], default: 'b' },
-      'x: default left out: must be one of a, not "b" (did you mean "a"?)',
-    ],
-    [
       'a default outside of the range',
       { type: 'number', maximum: 1, default: 7.5 },
       'x: default left out: must be a number up to 1, not 7.5',
     ],
-    [
-      'a default of another type',
-      { type: 'integer', default: '5' },
-      'x: default left out: must be a whole number, not "5"',
-    ],
-    [
-      'an object as default of a size',
-      { anyOf: [ref('Size'), { type: 'string', enum: ['square'] }], default: { width: 1 } },
-      'x: default left out: must be text',
-    ],
+
     [
       'bounds that exclude each other',
       { type: 'integer', minimum: 5, maximum: 1 },

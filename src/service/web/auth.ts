@@ -78,8 +78,10 @@ function required(fields: Fields, name: string): string {
 }
 
 /** A path of this service, to go to after signing in. Browsers remove a tab: `/\t/host` would be another host. */
-const safeNext = (next = ''): string =>
-  /^\/(?![/\\])[!-~]*$/.test(next) && !next.startsWith('/sign-in') ? next : '/runs'
+const safeNext = (next: unknown): string =>
+  typeof next === 'string' && /^\/(?![/\\])[!-~]*$/.test(next) && !next.startsWith('/sign-in')
+    ? next
+    : '/runs'
 
 export function addAuthRoutes(app: FastifyInstance, site: Site): void {
   const { sessions, publicUrl } = site.options
@@ -91,7 +93,7 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
     return record
   }
 
-  app.get<{ Querystring: { next?: string } }>('/sign-in', (request, reply) => {
+  app.get<{ Querystring: { next?: unknown } }>('/sign-in', (request, reply) => {
     const next = safeNext(request.query.next)
     if (visitorOf(request).session !== undefined) return site.redirect(reply, next)
     return site.page(reply, SignInPage, { assets, next, email: '' })

@@ -1,4 +1,5 @@
 /** What all pages have in common: the visitor of a request and the session cookie, forms, and how HTML is sent. */
+import { MIMEType } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -170,12 +171,30 @@ function titleOf({ status, code }: Refusal): string {
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers['content-type'] ?? '')
 
+/** Far more than a form of these pages has. */
+const MAX_FIELDS = 1_000
+
 /** Reads a form of either encoding. */
-export function formOf(request: FastifyRequest): Promise<FormData> {
-  const headers = { 'content-type': request.headers['content-type'] ?? '' }
-  return new Response(new Uint8Array(bodyOf(request)), { headers }).formData().catch(() => {
-    throw refusalSaying('bad_request', 'This form cannot be read.')
-  })
+export async function formOf(request: FastifyRequest): Promise<FormData> {
+  const body = bodyOf(request)
+  try {
+    const type = new MIMEType(request.headers['content-type'] ?? '')
+    checkFields(body, type)
+    return await new Response(new Uint8Array(body), { headers: { 'content-type': `${type}` } }).formData()
+  } catch (error) {
+    throw error instanceof Refusal ? error : refusalSaying('bad_request', 'This form cannot be read.')
+  }
+}
+
+/** Counts the fields before they are parsed: those in 64 MiB take gigabytes of memory, and block the service for half a minute. */
+function checkFields(body: Buffer, { essence, params }: MIMEType): void {
+  const separator = essence === 'multipart/form-data' ? (params.get('boundary') ?? '') : '&'
+  let at = -1
+  for (let fields = 0; fields <= MAX_FIELDS; fields++) {
+    at = body.indexOf(separator, at + 1)
+    if (at === -1) return
+  }
+  throw refusalSaying('bad_request', `This form has more than ${MAX_FIELDS} fields.`)
 }
 
 /** The text of a field, whose lines end with CR LF when a browser sends it. */

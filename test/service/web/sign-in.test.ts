@@ -135,6 +135,16 @@ describe('a form', () => {
       })
       expect([next, answer.header('location')]).toEqual([next, '/runs'])
     }
+    expect((await createBrowser(service).get('/sign-in?next=/a&next=/b')).status).toBe(200)
+  })
+
+  test.each([
+    ['application/x-www-form-urlencoded', 'x=1&'],
+    ['multipart/form-data; boundary=edge', '--edge\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n'],
+  ])('of type %s with more fields than any page has is refused before it is parsed', async (type, field) => {
+    const { browser } = await signedIn()
+    const sent = await browser.ask('POST', '/new/price', field.repeat(1_001), { 'content-type': type })
+    expect([sent.status, wordsOf(sent)]).toEqual([400, expect.stringContaining('more than 1000 fields')])
   })
 })
 

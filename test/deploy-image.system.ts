@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createPlace, start, temporaryFolder } from './support/index.js'
+import { startNode, temporaryFolder } from './support/index.js'
 import { ROOT, read } from './support/project.js'
 
 /** The lines `COPY [--from=build] source… target` of one stage, as [source, target]. */
@@ -39,8 +39,7 @@ test('the program builds and starts from the files that the image copies', async
   symlinkSync(join(ROOT, 'node_modules'), join(image, 'node_modules'))
   for (const words of [['--version'], ['help', 'agents'], ['run', 'image', 'a fox', '--local', '-q']]) {
     const program = join(image, 'bin/rushes.cjs')
-    const { code, stderr } = await start(createPlace(), [program, ...words], { command: process.execPath })
-      .ended
+    const { code, stderr } = await startNode([program, ...words]).ended
     expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' })
   }
   expect(existsSync(join(image, 'dist/console/htmx.js'))).toBe(true)

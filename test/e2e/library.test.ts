@@ -2,24 +2,26 @@
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { DIST } from '../support/binary.js'
-import { createPlace, filesBelow, type Place, start } from '../support/index.js'
+import { createPlace, filesBelow, start } from '../support/index.js'
 
 const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 
-const script = (place: Place, text: string) =>
-  start(place, ['--input-type=module', '-e', text], { command: process.execPath, stdin: 'ignore' }).ended
-
 it.concurrent('importing the library prints nothing and creates no file, handle or listener', async () => {
   const place = createPlace()
-  const { code, stdout, stderr } = await script(
+  const { code, stdout, stderr } = await start(
     place,
-    `const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
+    [
+      '--input-type=module',
+      '-e',
+      `const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
     const globals = () => Object.getOwnPropertyNames(globalThis)
     const before = JSON.stringify([listeners(), globals(), Object.keys(process.env)])
     const library = await import(${JSON.stringify(LIBRARY)})
     const after = JSON.stringify([listeners(), globals(), Object.keys(process.env)])
     console.log(JSON.stringify({ same: before === after, names: Object.keys(library), handles: process.getActiveResourcesInfo() }))`,
-  )
+    ],
+    { command: process.execPath, stdin: 'ignore' },
+  ).ended
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const { same, names, handles } = JSON.parse(stdout)
   expect(same).toBe(true)

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { DIST } from '../support/binary.js'
-import { BINARY, createPlace, type Environment, listen, start } from '../support/index.js'
+import { BINARY, type Environment, listen, startNode } from '../support/index.js'
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {
@@ -61,11 +61,8 @@ interface Loaded {
 
 async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
   const [, main = ''] = /require\("\.\/(main-[^"]+)"\)/.exec(chunks.get('rushes.cjs') ?? '') ?? []
-  const { ended } = start(createPlace(), ['-e', RUN_LINES, JSON.stringify([join(DIST, main), lines])], {
-    command: process.execPath,
-    stdin: 'ignore',
-  })
-  const { stdout, stderr } = await ended
+  const { stdout, stderr } = await startNode(['-e', RUN_LINES, JSON.stringify([join(DIST, main), lines])])
+    .ended
   const notes: readonly Loaded[] = stdout
     .trim()
     .split('\n')
@@ -88,8 +85,7 @@ it('--version loads only the entry of the program', async () => {
   const script = `process.on('exit', () => process.stderr.write(Object.keys(require.cache).join('\\n')))
     process.argv.splice(1, 1, ${JSON.stringify(BINARY)}, '--version')
     require(${JSON.stringify(BINARY)})`
-  const { code, stderr } = await start(createPlace(), ['-e', script, 'x'], { command: process.execPath })
-    .ended
+  const { code, stderr } = await startNode(['-e', script, 'x']).ended
   expect({ code, packages: packagesIn(stderr.split('\n')) }).toEqual({ code: 0, packages: [] })
   expect(stderr).toContain('dist/rushes.cjs')
   expect(stderr).not.toContain('dist/main-')

@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withDatabase } from '../../src/host/database.js'
 import { isLocked, isRunning, ProcessLock, runningIn, takeLock } from '../../src/host/process-lock.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/index.js'
+import { startNode, temporaryFolder } from '../support/index.js'
 
 const FIVE_MINUTES_MS = 300_000
 const NOBODY = '0badf00d0badf00d'
@@ -21,16 +19,13 @@ const locks = (folder: string): readonly string[] => readdirSync(join(folder, 'p
 describe('a process', () => {
   it('counts as running while it holds its lock, also after garbage was collected, and as ended afterwards', async () => {
     const folder = temporaryFolder()
-    const child = spawn(process.execPath, ['--expose-gc', program, folder], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const id = String((await once(child.stdout, 'data'))[0])
+    const child = startNode(['--expose-gc', program, folder])
+    const [id] = await child.prints('stdout', /\w{16}/)
     expect(isRunning(folder, id)).toBe(true)
     // Looking releases nothing.
     expect(isRunning(folder, id)).toBe(true)
     child.kill('SIGKILL')
-    await once(child, 'exit')
+    await child.ended
     expect(isRunning(folder, id)).toBe(false)
   })
 

@@ -1,11 +1,9 @@
 /** The sum of the estimates of 24 hours, and its limit. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/index.js'
+import { startNode, temporaryFolder } from '../support/index.js'
 import { runState } from '../support/runs.js'
 
 const HOUR_MS = 3_600_000
@@ -78,18 +76,10 @@ it('two processes at once never pass the limit together', async () => {
   const folder = temporaryFolder()
   const path = join(folder, 'journal.db')
   const rounds = 50
-  const writers = ['a', 'b'].map((name) =>
-    spawn(process.execPath, [program, path, name, String(rounds), 'race'], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    }),
-  )
-  onTestFinished(() => {
-    for (const writer of writers) writer.kill()
-  })
-  const exits = writers.map(async (writer) => (await once(writer, 'exit'))[0])
-  await Promise.all(writers.map(({ stdout }) => once(stdout, 'data')))
+  const writers = ['a', 'b'].map((name) => startNode([program, path, name, String(rounds), 'race'], ''))
+  await Promise.all(writers.map((writer) => writer.prints('stdout', /ready/)))
   for (const { stdin } of writers) stdin.end(String(Date.now() + 100))
-  expect(await Promise.all(exits)).toEqual([0, 0])
+  for (const { ended } of writers) expect(await ended).toMatchObject({ code: 0, stderr: '' })
   const journal = new Journal({ folder, now: Date.now, warn: expect.unreachable })
   const currencies = journal.list({}).map(({ estimate }) => estimate?.currency)
   expect(new Set(currencies).size).toBe(rounds)

@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { integrityOf } from '../../src/host/database.js'
@@ -12,7 +9,7 @@ import { identityOf } from '../../src/protocol/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
-import { finishedState, temporaryFolder } from '../support/index.js'
+import { createPlace, finishedState, start, startNode, temporaryFolder } from '../support/index.js'
 import { runState } from '../support/runs.js'
 
 const ADDRESS = 'https://a.example'
@@ -362,14 +359,6 @@ describe('several processes', () => {
       .filter((name) => /damaged-[^-]+-\d+$/.test(name))
       .map((name) => readFileSync(join(dirname(path), name), 'utf8').slice(0, 11))
 
-  /** What it wrote to standard error, and its exit code. */
-  async function runWriter(path: string, name: string, runs: number) {
-    const words = [program, path, name, String(runs)]
-    const writer = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'pipe'] })
-    const [stderr, [code]] = await Promise.all([text(writer.stderr), once(writer, 'exit')])
-    return { code, stderr }
-  }
-
   it.each<[string, (path: string) => void, readonly string[]]>([
     ['create it at the same time', () => {}, []],
     [
@@ -380,8 +369,8 @@ describe('several processes', () => {
   ])('%s: all of them write, and nothing is lost', async (_, prepare, aside) => {
     const path = join(temporaryFolder(), 'journal.db')
     prepare(path)
-    const ended = await Promise.all(['a', 'b', 'c', 'd'].map((name) => runWriter(path, name, 15)))
-    expect(ended).toEqual(Array.from({ length: 4 }, () => ({ code: 0, stderr: '' })))
+    const writers = ['a', 'b', 'c', 'd'].map((name) => startNode([program, path, name, '15']))
+    for (const { ended } of writers) expect(await ended).toMatchObject({ code: 0, stderr: '' })
     expect(asideOf(path)).toEqual(aside)
     const { journal } = createTestJournal(path)
     expect(new Set(idsIn(journal)).size).toBe(60)
@@ -393,13 +382,12 @@ describe('several processes', () => {
     async (_, words) => {
       const { journal, path, advance } = createTestJournal()
       const [command = '', ...rest] = [...words, process.execPath, program, path, 'killed', '1', 'stay']
-      const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
-      onTestFinished(() => void child.kill('SIGKILL'))
-      await once(child.stdout, 'data')
+      const child = start(createPlace(), rest, { command, stdin: 'ignore' })
+      await child.prints('stdout', /intended/)
       advance(900_000)
       expect(journal.list({})).toMatchObject([{ phase: 'sending' }])
       child.kill('SIGKILL')
-      await once(child.stdout, 'close')
+      await child.ended
       expect(journal.unconfirmed()).toMatchObject([
         { phase: 'unconfirmed', input: { prompt: 'killed 0' }, error: { code: 'submission_unknown' } },
       ])

@@ -111,6 +111,10 @@ export function start(place: Place, words: readonly string[], options: StartOpti
   return running(child)
 }
 
+/** Starts Node with a module, or with other words. */
+export const startNode = (words: readonly string[], stdin: StartOptions['stdin'] = 'ignore'): Running =>
+  start(createPlace(), words, { command: process.execPath, stdin })
+
 async function endNow(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGKILL')

@@ -19,6 +19,7 @@ export {
   type Service,
   serve,
   start,
+  startNode,
   withStateOfCli,
 } from './binary.js'
 // A home, in which command lines run in this process, with a service or with `scripted` responses.

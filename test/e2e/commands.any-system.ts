@@ -1,18 +1,10 @@
 /** Whole commands on Linux, Windows and macOS: paths, letter case, locks of files, line ends, shells. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve, sep } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
-import { until } from '../support/index.js'
+import { join, sep } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { afterFile } from '../support/after-file.js'
+import { type Environment, filesBelow, start } from '../support/index.js'
 
 const isWindows = process.platform === 'win32'
 /** By default, as on most machines. */
@@ -24,54 +16,30 @@ const folder = join(root, 'é and spaces')
 const state = join(root, 'state')
 mkdirSync(folder)
 const { RUSHES_BASE_URL: _, RUSHES_API_KEY: __, ...machine } = process.env
-let env: Readonly<Record<string, string | undefined>> = {
+let env: Environment = {
   ...machine,
   RUSHES_STATE_DIR: state,
   RUSHES_CONFIG_DIR: join(root, 'config'),
 }
-afterAll(() => rmSync(root, { recursive: true, force: true, maxRetries: 10 }))
+afterFile(() => rmSync(root, { recursive: true, force: true, maxRetries: 10 }))
 
-interface Started {
-  readonly child: ChildProcess
-  readonly printed: { stdout: string; stderr: string }
-  readonly code: Promise<number | null>
-}
-
-function startNode(words: readonly string[], more: Readonly<Record<string, string>> = {}): Started {
-  const child = spawn(process.execPath, words, {
-    cwd: folder,
-    env: { ...env, ...more },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const printed = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      printed[name] += text
-    })
-  return { child, printed, code: new Promise((settle) => child.once('close', settle)) }
-}
-
-const BINARY = resolve('bin/rushes.cjs')
-
-async function run(line: readonly string[], more?: Readonly<Record<string, string>>) {
-  const { printed, code } = startNode([BINARY, ...line], more)
-  return { code: await code, ...printed }
-}
+const begin = (line: readonly string[], more: Environment = {}) =>
+  start({ folder, env: { ...env, ...more } }, line, { stdin: 'ignore' })
+const run = (line: readonly string[], more?: Environment) => begin(line, more).ended
 
 const write = (name: string, ...rows: readonly string[]) =>
   writeFileSync(join(folder, name), ['defaults: {kind: image}', 'runs:', ...rows, ''].join('\r\n'))
 const pictures = () =>
-  readdirSync(folder, { recursive: true })
-    .map((path) => String(path).replaceAll(sep, '/'))
+  filesBelow(folder)
+    .map((path) => path.replaceAll(sep, '/'))
     .filter((name) => name.endsWith('.png'))
-    .sort()
 const LOCAL_FOX = ['run', 'image', 'a fox', '--local', '-o']
 
 it('commands with --local list puts a damaged journal aside', async () => {
   expect(await run(['list'])).toMatchObject({ code: 0 })
   writeFileSync(join(state, 'journal.db'), 'not a database at all')
   expect((await run(['list'])).stderr).toContain('It was renamed to')
-  expect(readdirSync(state).filter((name) => /damaged-.*\d$/.test(name))).toHaveLength(1)
+  expect(filesBelow(state).filter((name) => /damaged-.*\d$/.test(name))).toHaveLength(1)
 })
 
 it('commands with --local config path prints an absolute path', async () => {
@@ -157,19 +125,13 @@ it('commands with --local gallery writes a page with relative paths', async () =
 
 describe('commands against serve', () => {
   let key = ''
-  let served: Started
-  afterAll(async () => {
-    served?.child.kill()
-    await served?.code
-  })
-
   it('serve prints the lines of the shell of the system', async () => {
-    served = startNode([BINARY, 'serve', '--port', '0', '--data', 'data'])
+    const served = begin(['serve', '--port', '0', '--data', 'data'])
+    await served.prints('stdout', /VIDEO_MODEL.*\n/)
     const line = isWindows ? /^(?:set "|\$env:)(\w+)(?:=| = ')([^"'\r\n]+)/gm : /^export (\w+)=(\S+)$/gm
-    const lines = () =>
-      Object.fromEntries([...served.printed.stdout.matchAll(line)].map(([, name, value]) => [name, value]))
-    await until('serve prints its lines', () => lines().RUSHES_VIDEO_MODEL)
-    const { RUSHES_API_KEY = '', ...others } = lines()
+    const { RUSHES_API_KEY = '', ...others } = Object.fromEntries(
+      [...served.printed.stdout.matchAll(line)].map(([, name, value]) => [name, value]),
+    )
     key = RUSHES_API_KEY
     env = { ...env, ...others }
     expect(Object.keys(others)).toEqual(['RUSHES_BASE_URL', 'RUSHES_IMAGE_MODEL', 'RUSHES_VIDEO_MODEL'])

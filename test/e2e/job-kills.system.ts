@@ -7,42 +7,21 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { isReady, urlOf } from '../support/binary.js'
-import { createPlace, type Running, rushes, start, until } from '../support/index.js'
+import { createPlace, type Running, rushes, start, until, withStateOfCli } from '../support/index.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
 import { hasPostgres, temporaryDatabase } from '../support/postgres.js'
 import { PROOF } from '../support/proof.js'
 
-interface JobKills {
-  readonly kills: number
-  readonly runs: number
-  /** Default: SQLite, with one node. */
-  readonly databaseUrl?: string
-  readonly nodes?: number
-}
-
-interface JobTally {
-  readonly kills: number
-  readonly runs: number
-  readonly creates: number
-  /** Prompts that were sent more than once. */
-  readonly repeated: readonly string[]
-  readonly succeeded: number
-  /** Runs whose answer was lost by a kill. */
-  readonly unknown: number
-  readonly others: readonly string[]
-  /** Of `admin verify`. */
-  readonly problems: readonly string[]
-  readonly named: number
-}
-
+/** Of each test. */
+const KILLS = 5 * PROOF
+const RUNS = 2 * KILLS
 const MAX_ANSWER_MS = 150
 const MAX_PAUSE_MS = 1_500
 
-async function killNodes({ kills, runs, databaseUrl, nodes = 1 }: JobKills): Promise<JobTally> {
+/** `RUSHES_DATABASE_URL`: undefined with SQLite. */
+async function killNodes(nodes: number, RUSHES_DATABASE_URL: string | undefined) {
   const server = await createVideosServer()
-  const home = createPlace()
-  const database = databaseUrl === undefined ? {} : { RUSHES_DATABASE_URL: databaseUrl }
-  const place = home.with({ ...database, RUSHES_STATE_DIR: join(home.home, 'state') })
+  const place = withStateOfCli(createPlace()).with({ RUSHES_DATABASE_URL })
   const models = join(place.folder, 'models.yaml')
   writeFileSync(
     models,
@@ -89,8 +68,8 @@ concurrency: 16
     ids.push(id)
   }
 
-  for (let kill = 0; kill < kills; kill++) {
-    while (ids.length < (runs * (kill + 1)) / kills) await create()
+  for (let kill = 0; kill < KILLS; kill++) {
+    while (ids.length < (RUNS * (kill + 1)) / KILLS) await create()
     await sleep(Math.random() * MAX_PAUSE_MS)
     const node = running[kill % nodes]
     if (node === undefined) continue
@@ -105,11 +84,13 @@ concurrency: 16
   for (const { process } of running) process.kill('SIGTERM')
   await Promise.all(running.map(({ process }) => process.ended))
   return {
-    kills,
+    kills: KILLS,
     runs: ids.length,
     creates: server.count('POST /v1/videos'),
+    /** Prompts that were sent more than once. */
     repeated: prompts.filter((prompt, index) => prompts.indexOf(prompt) !== index),
     succeeded: ends.filter((end) => end === 'succeeded').length,
+    /** Runs whose answer was lost by a kill. */
     unknown: ends.filter((end) => end === 'outcome_unknown').length,
     others: ends.filter((end) => end !== 'succeeded' && end !== 'outcome_unknown'),
     problems: verified.problems,
@@ -131,20 +112,12 @@ const endOf = (nodes: readonly { readonly url: string }[], apiKey: string, id: s
     return undefined
   })
 
-/** Of each test. */
-const KILLS = 5 * PROOF
-
 test.each<[string, number]>([
   ['its service on SQLite is', 1],
   ...(hasPostgres ? [['two nodes on PostgreSQL are', 2] as [string, number]] : []),
 ])('a paid run is sent once while %s killed at random moments', async (_, nodes) => {
-  const database = nodes === 1 ? {} : { databaseUrl: await temporaryDatabase() }
-  const { repeated, others, problems, named, ...tally } = await killNodes({
-    kills: KILLS,
-    runs: 2 * KILLS,
-    nodes,
-    ...database,
-  })
+  const database = nodes === 1 ? undefined : await temporaryDatabase()
+  const { repeated, others, problems, named, ...tally } = await killNodes(nodes, database)
   process.stdout.write(`jobs of ${nodes} killed nodes: ${JSON.stringify(tally)}\n`)
   expect({ repeated, others, problems }).toEqual({ repeated: [], others: [], problems: [] })
   expect(named).toBe(tally.unknown)

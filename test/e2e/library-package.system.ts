@@ -7,11 +7,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, filesBelow, type Place, type Service, serve, start } from '../support/index.js'
+import { createPlace, filesBelow, type Service, serve, start } from '../support/index.js'
+import { ROOT, read } from '../support/project.js'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const TSC = createRequire(import.meta.url)
   .resolve('typescript/package.json')
   .replace(/package\.json$/, 'bin/tsc')
@@ -76,7 +75,7 @@ const WRONG: readonly (readonly [string, RegExp])[] = [
 const project = mkdtempSync(join(tmpdir(), 'rushes-consumer-'))
 const modules = join(project, 'node_modules')
 const unpacked = join(modules, 'rushes')
-let service: Service & Place
+let service: Service
 let packed: readonly string[]
 
 beforeAll(async () => {
@@ -176,9 +175,9 @@ describe('a TypeScript program', () => {
 })
 
 it('the examples of docs/library.md compile', () => {
-  const [first = '', second = ''] = [
-    ...readFileSync(join(ROOT, 'docs', 'library.md'), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```$/gm),
-  ].map(([, block]) => block)
+  const [first = '', second = ''] = [...read('docs/library.md').matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(
+    ([, block]) => block,
+  )
   expect(second).toContain('client.states(id)')
   const further = `import type { Client } from 'rushes'\nexport async function f(client: Client, id: string) {\n${second}}\n`
   expect(compile('examples', { first, further })).toBe('')

@@ -97,7 +97,11 @@ interface StartOptions {
 }
 
 /** Starts the program, or another command. Kills it at the end of the test file. */
-export function start(place: Place, words: readonly string[], options: StartOptions = {}): Running {
+export function start(
+  place: Pick<Place, 'folder' | 'env'>,
+  words: readonly string[],
+  options: StartOptions = {},
+): Running {
   const { command, stdin = '', stdout = 'pipe' } = options
   const [file, args] = command === undefined ? [process.execPath, [BINARY, ...words]] : [command, [...words]]
   const child = spawn(file, args, {

@@ -179,22 +179,26 @@ it.each<[string, (database: OpenDatabase) => unknown]>([
   },
 )
 
-it.each([
-  ['overwritten', (path: string) => writeFileSync(path, 'not a database at all', { flag: 'r+' })],
-  ['emptied', (path: string) => truncateSync(path)],
-])('a file that was %s is renamed with its log, and replaced by a new one', (_, damage) => {
+it.each<[string, (path: string) => void, log?: string]>([
+  ['overwritten', (path) => writeFileSync(path, 'not a database at all', { flag: 'r+' }), 'its log'],
+  ['emptied', (path) => truncateSync(path), 'its log'],
+  ['cut within a page', (path) => truncateSync(path, statSync(path).size - 1_000)],
+  ['cut between two pages', (path) => truncateSync(path, statSync(path).size - 4_096)],
+])('a file that was %s is renamed with its log, and replaced by a new one', (_, damage, log) => {
   const path = newPath()
-  open(path).close()
+  const first = open(path)
+  add(first, 'x'.repeat(20_000))
+  first.close()
   damage(path)
-  writeFileSync(`${path}-wal`, 'the log of the damaged file')
-  const bytes = bytesOf(path)
+  if (log !== undefined) writeFileSync(`${path}-wal`, log)
+  const files = (of: string) => ['', '-wal'].map((ending) => bytesOf(of + ending))
+  const damaged = files(path)
   const renamed: string[] = []
   const database = openOrQuarantine({ path, migrations: [FIRST] }, (to) => void renamed.push(to))
   onTestFinished(() => database.close())
   expect([add(database, 'a'), database.isCurrent()]).toEqual([1, true])
   expect(renamed).toHaveLength(1)
-  expect(bytesOf(renamed[0] ?? '')).toEqual(bytes)
-  expect(readFileSync(`${renamed[0]}-wal`, 'utf8')).toBe('the log of the damaged file')
+  expect(files(renamed[0] ?? '')).toEqual(damaged)
 })
 
 it.each([

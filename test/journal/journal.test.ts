@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -24,18 +24,17 @@ const GARBAGE = 'no database at all, and long enough'.repeat(300)
 const idsIn = (journal: Journal) => journal.list({}).map(({ id }) => id)
 
 function createTestJournal(path = join(temporaryFolder(), 'state', 'journal.db')) {
-  const setAside: string[] = []
   let nowMs = Date.UTC(2026, 0, 1)
   const journal = new Journal({
     folder: dirname(path),
     now: () => nowMs,
-    warn: (message) => setAside.push(/renamed to (.*)\. A new/.exec(message)?.[1] ?? message),
+    warn: expect.unreachable,
   })
   onTestFinished(() => journal.close())
   const advance = (ms: number) => {
     nowMs += ms
   }
-  return { journal, path, setAside, advance }
+  return { journal, path, advance }
 }
 
 type Sight = Partial<RunState> & { readonly elapsedMs?: number }
@@ -393,33 +392,4 @@ describe('several processes', () => {
       ])
     },
   )
-})
-
-describe('the file', () => {
-  it.each<[string, (path: string) => void]>([
-    ['holds something else', (path) => writeFileSync(path, GARBAGE)],
-    ['has lost its last 1,000 bytes', (path) => truncateSync(path, statSync(path).size - 1_000)],
-    ['has lost its last pages', (path) => truncateSync(path, statSync(path).size - 8_192)],
-    ['is empty', (path) => truncateSync(path, 0)],
-  ])('that %s is set aside whole, and a new one works', (_, damage) => {
-    const { journal: first, path } = createTestJournal()
-    accepted(first, 'r1')
-    first.close()
-    damage(path)
-    const bytes = readFileSync(path)
-    const { journal, setAside } = createTestJournal(path)
-    expect(setAside).toHaveLength(1)
-    expect(readFileSync(setAside[0] ?? '')).toEqual(bytes)
-    accepted(journal, 'r2')
-    expect(idsIn(journal)).toEqual(['r2'])
-  })
-
-  it('of a newer format is refused and left as it is', () => {
-    const { path } = createTestJournal()
-    const database = new Database(path)
-    database.exec(`PRAGMA user_version = ${JOURNAL_MIGRATIONS.length + 1}`)
-    database.close()
-    expect(() => createTestJournal(path)).toThrow(/format/)
-    expect(readdirSync(dirname(path)).some((name) => name.includes('damaged'))).toBe(false)
-  })
 })

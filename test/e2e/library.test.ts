@@ -1,8 +1,7 @@
 /** The library as another program imports it. */
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { DIST } from '../support/binary.js'
-import { createPlace, filesBelow, start } from '../support/index.js'
+import { createPlace, DIST, filesBelow, start } from '../support/index.js'
 
 const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 

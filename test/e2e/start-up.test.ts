@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { DIST } from '../support/binary.js'
-import { BINARY, type Environment, listen, startNode } from '../support/index.js'
+import { BINARY, DIST, type Environment, listen, startNode } from '../support/index.js'
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {

@@ -10,9 +10,7 @@ import {
   type PictureRequest,
 } from '../../src/preview/terminal-picture.js'
 import { temporaryFolder } from '../support/index.js'
-import { plainPicture } from './support/pictures.js'
-
-const teal = (width: number, height: number) => plainPicture('#008080', width, height)
+import { teal } from './support/pictures.js'
 
 async function draw(bytes: Uint8Array, request: Partial<PictureRequest>): Promise<string> {
   const path = join(temporaryFolder(), 'picture')

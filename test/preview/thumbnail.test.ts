@@ -5,11 +5,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import type { Engine, RenderJob } from '../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../src/service/engines/process.js'
-import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/index.js'
-import { claimingPng, plainPicture } from './support/pictures.js'
-
-const teal = (width: number, height: number) => plainPicture('#008080', width, height)
+import { DIST, temporaryFolder } from '../support/index.js'
+import { claimingPng, teal } from './support/pictures.js'
 
 const noise = () =>
   sharp({
@@ -52,9 +49,9 @@ test.each([
 })
 
 // By what their header says, or by sharp, in its own words.
-test.each<[string, () => Buffer | Promise<Buffer>, string | RegExp]>([
+test.each<[string, () => Buffer | Promise<Buffer>, string]>([
   ['a PNG of 121 megapixels', () => claimingPng(11_000, 11_000), 'the picture has too many pixels'],
-  ['half a PNG', async () => half(await noise().png().toBuffer()), /./],
+  ['half a PNG', async () => half(await noise().png().toBuffer()), 'libpng read error'],
   ['an SVG', () => Buffer.from(SVG), 'unknown or damaged picture format'],
   ['nothing', () => Buffer.alloc(0), 'unknown or damaged picture format'],
 ])('refuses %s', async (_, bytes, reason) => {
@@ -62,8 +59,7 @@ test.each<[string, () => Buffer | Promise<Buffer>, string | RegExp]>([
 })
 
 test('a picture that its process refuses is an error of the picture, and not of the process', async () => {
-  const script = await built(new URL('../../src/preview/thumbnailer.ts', import.meta.url))
-  const engine = createProcessEngine({ script })
+  const engine = createProcessEngine({ script: join(DIST, 'thumbnailer.cjs') })
   onTestFinished(() => engine.close())
   const refused = await engine
     .render(await jobOf(half(await noise().jpeg().toBuffer())))

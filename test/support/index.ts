@@ -9,6 +9,7 @@ export {
   BINARY,
   bash,
   createPlace,
+  DIST,
   type Environment,
   filesBelow,
   type Place,

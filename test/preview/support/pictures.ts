@@ -5,6 +5,8 @@ import sharp, { type Sharp } from 'sharp'
 export const plainPicture = (background: string, width: number, height: number): Sharp =>
   sharp({ create: { width, height, channels: 3, background } })
 
+export const teal = (width: number, height: number): Sharp => plainPicture('#008080', width, height)
+
 /** An interlaced 16-bit PNG whose header claims to be this large. */
 export async function claimingPng(width: number, height: number): Promise<Buffer> {
   const small = plainPicture('#ff00ff', 8, 8).toColourspace('rgb16')

@@ -1,6 +1,7 @@
 /**
  * What the files of the state folder cost: `npm run bench -- state`. A grant of the shared limit, alone and beside seven
- * busy processes; the journal with a hundred runs and with a hundred thousand. Prints Markdown tables.
+ * busy processes; the journal with a hundred runs and with a hundred thousand; all that a batch of 10,000 rows writes. Prints
+ * Markdown tables.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,6 +10,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
+import { LockFile } from '../src/batch/lock/file.js'
+import { newLock } from '../src/batch/lock/lock.js'
 import { systemClock } from '../src/host/clock.js'
 import { type IntentRow, Journal } from '../src/journal/index.js'
 import { SharedWindow } from '../src/limiter/shared-window.js'
@@ -65,6 +68,7 @@ async function main(): Promise<void> {
   try {
     await grants(join(folder, 'limits.db'), join(folder, 'stop'))
     journals(folder)
+    await batch(folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -169,6 +173,84 @@ function journals(folder: string): void {
     measured(50, opening('large/journal.db')).median,
   ]
   row('open and close', ms(left), ms(right), (right / left).toFixed(2))
+}
+
+const ROWS = 10_000
+/** Rows that end within one second, which share a write of the lock file. */
+const ROWS_A_WRITE = 20
+
+/** What a batch writes for its rows: the journal at each step, and the lock file at most once a second. */
+async function batch(folder: string): Promise<void> {
+  const path = join(folder, 'shots.lock.json')
+  const journal = openAt(join(folder, 'batch', 'journal.db'), () => Date.now())
+  const name = { id: 'batch', lockPath: path }
+  const rows = Array.from({ length: ROWS }, (_, at) => `shot-${String(at).padStart(5, '0')}`)
+  const lock = new LockFile({
+    path,
+    manifest: 'shots.yaml',
+    lock: { ...newLock(), batch: name.id },
+    rows: new Set(rows),
+    // The alarms of the lock file are not needed: each write is asked for.
+    clock: { ...systemClock, alarm: () => () => {} },
+    keepsWorking: false,
+    onWritten: (entries) => {
+      const made = [...entries].flatMap(([entry, each]) => (each === undefined ? [] : { entry, ...each }))
+      inJournal(() => journal.recorded(name, made))
+    },
+    onFailed(error) {
+      throw error
+    },
+    onChanged() {},
+  })
+  let journalMs = 0
+  function inJournal<Result>(work: () => Result): Result {
+    const started = performance.now()
+    const result = work()
+    journalMs += performance.now() - started
+    return result
+  }
+  const lockMs: number[] = []
+  async function write(work: () => Promise<void>): Promise<void> {
+    const [started, before] = [performance.now(), journalMs]
+    await work()
+    lockMs.push(performance.now() - started - (journalMs - before))
+  }
+  await write(() => lock.begin(journal.id))
+  for (const [at, entry] of rows.entries()) {
+    const id = `run_${entry}`
+    const hash = 'a'.repeat(64)
+    const urls = [`https://cdn.example.com/${id}.png`]
+    const file = { url: urls[0] ?? '', sha256: hash, bytes: 1, content_type: 'image/png' }
+    const state = { id, urls, failure: undefined, createdAt: undefined, finishedAt: undefined, service: {} }
+    inJournal(() => {
+      const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' }
+      const input = { prompt: entry }
+      const row = journal.intend('required', {
+        ...intent,
+        input,
+        identity: hash,
+        batch: name,
+        entry,
+      }) as IntentRow
+      journal.accepted(row, { id })
+      journal.status(ADDRESS, { state: { ...state, status: 'succeeded', phase: 'succeeded' }, elapsedMs: 9 })
+      journal.files(ADDRESS, id, [{ path: `/x/${id}.png`, ...file }], row.row)
+    })
+    lock.change(entry, {
+      ...{ hash, kind: 'image', model: 'acme/still-1', run: id, service: ADDRESS },
+      ...{ made_at: new Date().toISOString(), file: `art/${entry}.png`, ...file },
+    })
+    if (at % ROWS_A_WRITE === ROWS_A_WRITE - 1) await write(() => lock.write())
+  }
+  await write(() => lock.end(true))
+  journal.close()
+  const seconds = (all: number) => (all / 1_000).toFixed(1)
+  console.log(`\nWhat a batch of ${ROWS.toLocaleString('en')} rows writes:\n`)
+  row('file', 'writes', 'all together, s', 'median, ms', 'last, ms')
+  row('---', '--:', '--:', '--:', '--:')
+  row('journal', 5 * ROWS, seconds(journalMs), ms(journalMs / 5 / ROWS), '')
+  const sum = lockMs.reduce((all, each) => all + each, 0)
+  row('lock file', lockMs.length, seconds(sum), ms(timesOf(lockMs).median), ms(lockMs.at(-1) ?? 0))
 }
 
 const [role, path = '', mark = ''] = process.argv.slice(2)

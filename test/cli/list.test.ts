@@ -1,8 +1,17 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
-import { addRow, createCliService, createHome, lines, runCli, usageErrorOf } from '../support/index.js'
+import {
+  addRow,
+  createCliService,
+  createHome,
+  createLocalHome,
+  lines,
+  runCli,
+  usageErrorOf,
+} from '../support/index.js'
 
 const RUN = 'run image "a fox" --no-wait'
 
@@ -50,6 +59,16 @@ it('list prints a table that fits a terminal', async () => {
   expect(header).toMatch(/^RUN +STATUS +MODEL +AGE +PROMPT$/)
   expect(row).toMatch(/^run_\w{3} {2}queued {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
   expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
+})
+
+it('list shows a file by its name while it is there, and no name that is only the id', async () => {
+  const { run, file } = createLocalHome()
+  for (const name of ['fox.png', 'gone.png', '{id}.png'])
+    await run(['run', 'image', '--local', 'a fox', '-o', file(name)])
+  rmSync(file('gone.png'))
+  const { stdout } = await run('list', { tty: { stdout: true }, columns: 100 })
+  const [header = '', ...rows] = lines(stdout)
+  expect(rows.map((line) => line.slice(header.indexOf('FILE')).split(' ')[0])).toEqual(['', '', 'fox.png'])
 })
 
 it('list has a column for where runs are if there are several places', async () => {

@@ -1,4 +1,5 @@
 /** `rushes list` and `rushes show`: the runs created on this machine, from the journal. They send no requests. */
+import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
@@ -7,6 +8,7 @@ import { DEFAULTS } from '../../protocol/defaults.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import { type DownloadedFile, isSentImage } from '../../protocol/media.js'
+import { safeName } from '../../protocol/output-names.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
@@ -166,10 +168,10 @@ function valueText(value: unknown): string {
 const fileText = (file: DownloadedFile): string =>
   `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
 
-const HEADER = ['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'WHERE', 'LABELS', 'PROMPT']
+const HEADER = ['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'WHERE', 'LABELS', 'FILE', 'PROMPT']
 /** Shown if they fit, the most important one first. */
-const OPTIONAL = ['NAME', 'WHERE', 'MODEL', 'KIND', 'LABELS']
-/** Maximum width of names and labels. */
+const OPTIONAL = ['NAME', 'WHERE', 'FILE', 'MODEL', 'KIND', 'LABELS']
+/** Maximum width of names, labels and files. */
 const MAX_TEXT_COLUMNS = 24
 
 /** Prints the runs of the journal as a table for a terminal, whose widths of characters take time to load. */
@@ -190,10 +192,18 @@ async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalR
       formatAgo(clock.now() - createdAtMs).replace(' ago', ''),
       hasPlaces ? printable(address.replace(/^https?:\/\//, '')) : '',
       cut(labels.join(', ')),
+      cut(fileOf(journal, run)),
       promptOf(run),
     ]
   })
   await printTable(out, HEADER, rows, { optional: OPTIONAL, isCut: true })
+}
+
+/** The name of the first file that is still there, unless it is only the id. */
+function fileOf(journal: Journal, run: JournalRun): string {
+  const file = journal.filesOf(run).find(isOnDisk)
+  const name = file === undefined ? '' : basename(file.path)
+  return name.startsWith(safeName(run.id ?? '')) ? '' : name
 }
 
 /** Minimum length of a shortened id: many services begin each id with a word such as `run_`. */

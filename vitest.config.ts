@@ -22,7 +22,7 @@ const IN_MEMORY = ['./test/support/setup/build.ts', './test/support/setup/memory
 
 /** Suites of `npm test` that use the service's database; the others test HTTP, engines or clients, for which it makes no difference. */
 const ON_POSTGRES = [
-  'test/service/{cancel,fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs,served-models}.test.ts',
+  'test/service/{cancel,fuzz,jobs,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs,served-models}.test.ts',
   'test/service/metrics/metrics.test.ts',
   'test/service/web/*.test.ts',
   'test/cli/{admin,run}.test.ts',

@@ -21,10 +21,11 @@ export function creditLedgerContract(open: () => OpenedDatabase | Promise<Opened
   }
 
   describe('the ledger', () => {
-    test('refuses changes of entries, and a second charge or refund of a run', async () => {
+    test('refuses changes of entries, a balance below 0, and a second charge or refund of a run', async () => {
       const { run } = await createLedger()
       for (const sql of ['UPDATE credits SET amount = 1', 'DELETE FROM credits'])
         await expect(run(sql), sql).rejects.toThrow(/only ever added to/)
+      await expect(run('UPDATE accounts SET balance = -1')).rejects.toThrow(/check constraint/i)
       for (const kind of ['charge', 'refund']) {
         const sql = `INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
           VALUES (1, '${kind}', 5, 'one', 1, 1)`

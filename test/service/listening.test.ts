@@ -1,4 +1,4 @@
-import { request as httpRequest } from 'node:http'
+import { request } from 'undici'
 import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import {
@@ -19,47 +19,24 @@ beforeAll(async () => {
   shared = await createTestService({ port: 0 })
 })
 
-interface Sent {
-  readonly method: string
-  readonly path: string
-  readonly headers?: Record<string, string>
-  readonly body?: string | Uint8Array
+/** Like `Fetch`, for methods and headers that it does not send. */
+async function send(port: number, path: string, options: Parameters<typeof request>[1] = {}) {
+  const { statusCode, headers, body } = await request(`http://127.0.0.1:${port}${path}`, {
+    ...options,
+    reset: true,
+  })
+  return { status: statusCode, headers, text: await body.text() }
 }
-
-/** One request by Node's own client, for methods and headers that `Fetch` does not send. */
-const send = (port: number, { method, path, headers = {}, body }: Sent) =>
-  new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; text: string }>(
-    (resolve, reject) => {
-      const request = httpRequest(
-        { port, host: '127.0.0.1', method, path, headers, agent: false },
-        (response) => {
-          let text = ''
-          response.setEncoding('utf8')
-          response.on('data', (more: string) => {
-            text += more
-          })
-          response.on('end', () =>
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
-          )
-        },
-      )
-      request.on('error', reject)
-      request.end(body)
-    },
-  )
 
 test('a service on a port works as in process, and its output URLs begin with its address', async () => {
   const service = await createTestService({ port: 0 })
   const headers = { authorization: `Bearer ${service.apiKey}` }
-  const created = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
+  const created = await send(service.port, RUNS, { method: 'POST', headers, body: A_FOX })
   expect(created.status).toBe(201)
   const run = await ended(service, JSON.parse(created.text).id)
   expect(run.output.urls[0]).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:${service.port}/outputs/`))
   const { pathname: path } = new URL(run.output.urls[0])
-  const [get, head] = [
-    await send(service.port, { method: 'GET', path }),
-    await send(service.port, { method: 'HEAD', path }),
-  ]
+  const [get, head] = [await send(service.port, path), await send(service.port, path, { method: 'HEAD' })]
   expect(head.status).toBe(200)
   expect(head.text).toBe('')
   for (const name of ['content-length', 'etag', 'content-type', 'accept-ranges'])
@@ -70,11 +47,9 @@ test('on all addresses, URLs begin with the host that the client asked for', asy
   const service = await createTestService({ publicUrl: undefined })
   const { url } = await service.service.listen({ host: '0.0.0.0', port: 0 })
   const { port } = new URL(url)
-  const ask = async (method: string, path: string, host: string, body?: string) => {
-    const headers = { authorization: `Bearer ${service.apiKey}`, host }
-    return await send(Number(port), { method, path, headers, ...(body !== undefined && { body }) })
-  }
-  const created = await ask('POST', RUNS, `studio.lan:${port}`, A_FOX)
+  const ask = (path: string, host: string, create = {}) =>
+    send(Number(port), path, { headers: { authorization: `Bearer ${service.apiKey}`, host }, ...create })
+  const created = await ask(RUNS, `studio.lan:${port}`, { method: 'POST', body: A_FOX })
   expect(created.headers.location).toMatch(new RegExp(`^http://studio\\.lan:${port}/api/v1/runs/`))
   const { id } = JSON.parse(created.text)
   await ended({ ...service, baseUrl: url }, id)
@@ -83,10 +58,10 @@ test('on all addresses, URLs begin with the host that the client asked for', asy
     [`10.0.0.7:${port}`, `http://10.0.0.7:${port}`],
     ['"><script>', url],
   ] as const) {
-    const { output } = JSON.parse((await ask('GET', `${RUNS}/${id}`, host)).text)
+    const { output } = JSON.parse((await ask(`${RUNS}/${id}`, host)).text)
     expect(output.urls).toEqual([expect.stringContaining(`${base}/outputs/`)])
   }
-  expect((await ask('GET', '/api/v1/openapi.json', 'studio.lan')).text).toContain('"http://studio.lan"')
+  expect((await ask('/api/v1/openapi.json', 'studio.lan')).text).toContain('"http://studio.lan"')
 })
 
 test('refuses a request without a key before its body arrives, and closes the connection', async () => {
@@ -135,7 +110,7 @@ test('limits bodies in flight, and always accepts small ones', async () => {
   expect(refused.heard).toMatch(/retry-after: 5/i)
   expect(refused.heard).toContain('overloaded')
   const headers = { authorization: `Bearer ${service.apiKey}` }
-  const small = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
+  const small = await send(service.port, RUNS, { method: 'POST', headers, body: A_FOX })
   expect(small.status).toBe(201)
   for (const line of uploads) line.socket.destroy()
   await expect
@@ -157,8 +132,8 @@ test('reads a body as JSON, whatever its content type', async () => {
     'application/x-www-form-urlencoded',
   ]) {
     const headers = { authorization: `Bearer ${apiKey}`, ...(type !== undefined && { 'content-type': type }) }
-    expect((await send(port, { method: 'POST', path: RUNS, headers, body: A_FOX })).status, type).toBe(201)
-    const empty = await send(port, { method: 'POST', path: RUNS, headers })
+    expect((await send(port, RUNS, { method: 'POST', headers, body: A_FOX })).status, type).toBe(201)
+    const empty = await send(port, RUNS, { method: 'POST', headers })
     expect(JSON.parse(empty.text).error.code, type).toBe('invalid_json')
   }
 })

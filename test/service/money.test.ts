@@ -41,7 +41,7 @@ const codeOf = async (service: TestService, body: unknown, asking: Asking) => {
 }
 
 test('a create that exceeds the balance or repeats another stores no image', async () => {
-  const { service, addKey } = await createPaidService(1, { rendering: false })
+  const { service, admin, addKey } = await createPaidService(1, { rendering: false })
   const { apiKey } = await addKey()
   const withImage = (text: string) => ({
     ...FOX,
@@ -52,10 +52,15 @@ test('a create that exceeds the balance or repeats another stores no image', asy
   expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
   const stored = files()
   expect(stored).toHaveLength(1)
-  expect(await codeOf(service, withImage('unpaid'), { key: apiKey })).toEqual([402, 'insufficient_balance'])
+  const unpaid = { key: apiKey, headers: { 'idempotency-key': 'free' } }
+  expect(await codeOf(service, withImage('unpaid'), unpaid)).toEqual([402, 'insufficient_balance'])
   expect(await codeOf(service, withImage('other'), { key: apiKey, headers })).toEqual([400, 'invalid_input'])
   expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
   expect(files()).toEqual(stored)
+  // A refused create leaves its key free, and another account has keys of its own.
+  await admin.addCredits('acme', 1)
+  for (const asking of [unpaid, { headers }])
+    expect(await codeOf(service, withImage('unpaid'), asking)).toEqual([201, 'created'])
 })
 
 test('checks a create in a fixed order', async () => {
@@ -103,6 +108,7 @@ test('a status request is refused for its key, a ban or its address, but never f
   expect(await look()).toMatch(/queued|processing|succeeded/)
   await admin.setBanned('acme', true)
   expect(await look()).toBe('account_banned')
+  expect((await runOf(service, id)).error.code).toBe('run_not_found')
   await admin.setBanned('acme', false)
   await admin.changeKey(String(key.id), { allowedIps: ['192.0.2.1'] })
   expect(await look()).toBe('ip_not_allowed')
@@ -145,10 +151,11 @@ test('the allowed IP addresses of a key check the client address, and trusts onl
   expect(await outcome(told, '')).toBe('ip_not_allowed')
 })
 
-test('runs of the in-memory key are free, even without a balance', async () => {
+test('runs of the in-memory key are free, even for a banned account without a balance', async () => {
   const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
   const admin = await administer(service)
   await admin.addCredits('default', -10_000)
+  await admin.setBanned('default', true)
   expect((await finished(service, FILM)).status).toBe('succeeded')
   expect(await admin.verify()).toMatchObject({ problems: [], credits: 0 })
 })

@@ -52,6 +52,19 @@ export function createDocumentCheck() {
   const strict = createAjv(closed(document, (name) => name.endsWith('Input')) as object)
   const open = createAjv(document)
   const metResponses = new Set<string>()
+  /** Every response of the document, with its position. */
+  const documented = [
+    ...Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).flatMap(([method, { responses }]) =>
+        Object.entries(responses).map(
+          ([status, response]) => [['paths', path, method, 'responses', status], response] as const,
+        ),
+      ),
+    ),
+    ...Object.entries(document.components.responses).map(
+      ([name, response]) => [['components', 'responses', name], response] as const,
+    ),
+  ]
 
   /** Returns the operation for a path, and its position in the document. */
   function operationOf(method: string, path: string) {
@@ -103,36 +116,17 @@ export function createDocumentCheck() {
     },
 
     /** Returns the documented responses, each with its code, that no request has caused. */
-    unmet(): readonly string[] {
-      const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
-        Object.entries(operations).flatMap(([method, { responses }]) =>
-          Object.entries(responses).map(
-            ([status, response]) => [['paths', path, method, 'responses', status], response] as const,
-          ),
-        ),
-      )
-      const shared = Object.entries(document.components.responses).map(
-        ([name, response]) => [['components', 'responses', name], response] as const,
-      )
-      return [...entries, ...shared]
+    unmet: (): readonly string[] =>
+      documented
         .filter(([, { $ref }]) => $ref === undefined)
         .flatMap(([at, response]) => {
           const codes = codesOf(response)
           return codes.length === 0 ? [at.join(' ')] : codes.map((code) => [...at, code].join(' '))
         })
-        .filter((each) => !metResponses.has(each))
-    },
+        .filter((each) => !metResponses.has(each)),
 
     /** Returns every error code in the document. */
-    codes: (): ReadonlySet<string> =>
-      new Set(
-        [
-          ...Object.values(document.components.responses),
-          ...Object.values(document.paths).flatMap((operations) =>
-            Object.values(operations).flatMap(({ responses }) => Object.values(responses)),
-          ),
-        ].flatMap(codesOf),
-      ),
+    codes: (): ReadonlySet<string> => new Set(documented.flatMap(([, response]) => codesOf(response))),
   }
 }
 

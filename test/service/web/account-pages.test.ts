@@ -127,6 +127,8 @@ describe('credits', () => {
       )
     expect(await kinds('')).toEqual(['Refund', 'Charge', 'Charge', 'Charge', 'Added'])
     expect(await kinds('kind=charge&key=1')).toEqual(['Charge', 'Charge'])
+    // The first entry is of midnight.
+    expect(await kinds('from=2026-01-01&to=2026-01-01')).toHaveLength(5)
     expect(await kinds('from=2026-01-02')).toEqual([])
     expect(await kinds('to=2025-12-31')).toEqual([])
     expect((await browser.get('/credits?kind=&key=7')).header('location')).toBe('/credits?key=7')

@@ -95,17 +95,6 @@ describe('the first start', () => {
   })
 })
 
-test('a sign-in link of the operator expires after 15 minutes', async () => {
-  const service = await createConsoleService()
-  const early = await addUser(service, 'one@example.com')
-  const late = await addUser(service, 'two@example.com')
-  const use = (token: string) => createBrowser(service).post(AUTH_PATHS.link, { token })
-  await service.clock.advance(15 * 60_000 - 1)
-  expect((await use(early)).status).toBe(200)
-  await service.clock.advance(1)
-  expect(await use(late)).toMatchObject(refusal(401, 'invalid_link'))
-})
-
 describe('a form', () => {
   test('of sign-in shows itself again after a wrong password, and leads to the page that was asked for', async () => {
     const { service } = await createUser()

@@ -77,36 +77,30 @@ test('an output is sent without a key, with the headers that a download needs', 
 })
 
 // Every combination of headers: http/stored-file.test.ts.
-test.each<[name: string, headers: Record<string, string>, status: number, text: string, range?: string]>([
-  ['a range of the same file', { range: 'bytes=4-', 'if-range': 'ETAG' }, 206, 'efghij', 'bytes 4-9/10'],
-  ['a range after the end', { range: 'bytes=10-' }, 416, '', 'bytes */10'],
-  ['a file that has not changed', { 'if-none-match': 'ETAG' }, 304, ''],
-])('a conditional request is answered by its headers: %s', async (_name, headers, status, text, range) => {
-  const whole = await get()
-  const fill = (value: string) => value.replace('ETAG', whole.header('etag') ?? '')
-  const answer = await get(
-    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value)])),
-  )
-  expect(answer.status).toBe(status)
-  if (status < 400) expect(answer.text).toBe(text)
-  expect(answer.header('content-range')).toBe(range)
-  if (status < 400) expect(answer.header('etag')).toBe(whole.header('etag'))
+test('a range, and a file that has not changed, are answered by the headers of the request', async () => {
+  const etag = (await get()).header('etag') ?? ''
+  const answerTo = async (headers: Record<string, string>) => {
+    const { status, text, header } = await get(headers)
+    return [status, status < 400 && text, header('etag'), header('content-range')]
+  }
+  const part = { range: 'bytes=4-', 'if-range': etag }
+  expect(await answerTo(part)).toEqual([206, 'efghij', etag, 'bytes 4-9/10'])
+  expect(await answerTo({ range: 'bytes=10-' })).toEqual([416, false, etag, 'bytes */10'])
+  expect(await answerTo({ 'if-none-match': etag })).toEqual([304, '', etag, undefined])
 })
 
-test.each([{}, { range: 'bytes=10-' }])(
-  'a HEAD request gets the size of the whole file and ignores a range: %j',
-  async (headers: Record<string, string>) => {
-    const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers })
-    expect([answer.status, await readText(answer, 1_000)]).toEqual([200, ''])
-    const names = ['content-length', 'content-range', 'accept-ranges', 'etag']
-    expect(names.map((name) => answer.header(name))).toEqual([
-      '10',
-      undefined,
-      'bytes',
-      expect.stringMatching(ETAG),
-    ])
-  },
-)
+test('a HEAD request gets the size of the whole file and ignores a range', async () => {
+  const headers = { range: 'bytes=10-' }
+  const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers })
+  expect([answer.status, await readText(answer, 1_000)]).toEqual([200, ''])
+  const names = ['content-length', 'content-range', 'accept-ranges', 'etag']
+  expect(names.map((name) => answer.header(name))).toEqual([
+    '10',
+    undefined,
+    'bytes',
+    expect.stringMatching(ETAG),
+  ])
+})
 
 /** The routes alone, with any output. */
 async function serveOutputs(signedUrl?: FileStore['signedUrl']) {

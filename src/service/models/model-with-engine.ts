@@ -104,7 +104,8 @@ function timeLimitOf(settings: EngineSettings): number | undefined {
     const ms = text === undefined ? undefined : parseDuration(text, 'timeout')
     return ms === 0 ? Number.POSITIVE_INFINITY : ms
   } catch (error) {
-    settings.report(['timeout'], messageOf(error))
+    // It names the setting itself.
+    settings.report([], messageOf(error))
     return undefined
   }
 }

@@ -192,6 +192,7 @@ describe('a hosted engine', () => {
       'its server may charge for runs',
       undefined,
     ])
+    expect(models.map(({ mayCost }) => mayCost)).toEqual([true, true, false])
     expect(models[0]?.engineText).toBe('fal at https://queue.fal.run')
   })
 })

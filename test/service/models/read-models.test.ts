@@ -112,6 +112,21 @@ describe('a problem is named with its file and its path', () => {
       'engine: "comand" is not a key of an engine of type command. Did you mean "command"?',
     ],
     [
+      'a key of another engine',
+      valid('a/b').replace('}', ', timeout: 1m }'),
+      'engine: "timeout" is not a key of an engine of type preview.',
+    ],
+    [
+      'a time limit',
+      'name: a/b\nkind: image\nengine: { type: command, command: x, timeout: soon }',
+      'engine timeout: "soon" is not a valid duration.',
+    ],
+    [
+      'a missing setting of an engine',
+      'name: a/b\nkind: image\nengine: { type: command }',
+      'engine: command is missing',
+    ],
+    [
       'text that is a number',
       'name: a/b\nkind: image\nengine: { type: command, command: 5 }',
       'engine: command must be text: put it in quotes',

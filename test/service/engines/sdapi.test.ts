@@ -63,20 +63,21 @@ test.each([
   expect(message).not.toMatch(/secret|c2VjcmV0/)
 })
 
-test('an empty picture with status 200 fails the run', async () => {
-  const server = await createImagesServer('kobold')
+test('an empty picture with status 200, as KoboldCpp reports a failure, fails the run', async () => {
+  const server = await createImagesServer('forge')
+  server.fault('POST', { body: { images: [''], parameters: {}, info: '' } })
   const { run } = openEngine({ engine: { type: 'sdapi', url: server.url } })
   await expect(run()).rejects.toThrow("The model's server answered without a result.")
 })
 
-test('a text at which stable-diffusion.cpp would end fails its run alone', async () => {
-  const server = await createImagesServer('sdcpp')
-  const { render, run } = openEngine({
+test('a text at which stable-diffusion.cpp would end fails its run before anything is sent', async () => {
+  const server = await createImagesServer('forge')
+  const { run } = openEngine({
     engine: { type: 'sdapi', url: server.url, send: { negative: 'negative_prompt' } },
     input: { negative: { type: 'string' } },
   })
-  await expect(render({ input: { prompt: 'a fox', negative: 'x'.repeat(40_000) } })).rejects.toThrow(
+  await expect(run({ input: { prompt: 'a fox', negative: 'x'.repeat(40_000) } })).rejects.toThrow(
     "The texts of this run have 40005 bytes together; the model's server takes at most 8000. Shorten the prompt.",
   )
-  expect(await run()).toHaveLength(1)
+  expect(server.requests).toEqual([])
 })

@@ -5,7 +5,7 @@
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 import { pngOf } from './pictures.js'
 
-export type ImagesDialect = 'sdcpp' | 'localai' | 'omni' | 'sglang' | 'openai' | 'forge' | 'kobold'
+export type ImagesDialect = 'sdcpp' | 'localai' | 'omni' | 'sglang' | 'openai' | 'forge'
 
 // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
 type Fields = Readonly<Record<string, any>>
@@ -61,41 +61,23 @@ const decodedBySdcpp = (base64: string): boolean => /^(iVBORw0|\/9j\/|R0lGOD|Qk)
 /** Its regular expressions overflow the stack at a long text: the process ends, with all requests. */
 const MAX_SDCPP_BYTES = 10_000
 
-/**
- * Reads only prompt, n and size, and on AUTOMATIC1111's routes a few more. Everything else comes from an element in the
- * prompt, on all routes.
- */
+/** Reads only prompt, n and size. Everything else comes from an element in the prompt. */
 const sdcpp: Answer = async (request, server) => {
   if (request.path === '/v1/models') return modelList('sd-cpp-local')
-  if (request.path === '/sdcpp/v1/capabilities')
-    return json(200, {
-      defaults_by_mode: { img_gen: { width: 512, height: 512 } },
-      limits: { max_width: 4096 },
-    })
-  const isWebui = /^\/sdapi\/v1\/(txt2img|img2img)$/.test(request.path)
-  if (!isDrawing(request) && !isWebui) return { status: 404 }
+  if (!isDrawing(request)) return { status: 404 }
   const { fields, files } = await fieldsOf(request)
-  const { prompt, negative_prompt = '' } = fields
+  const { prompt } = fields
   if (typeof prompt !== 'string') return json(500, { error: 'server_error', message: 'type must be string' })
-  if (Math.max(prompt.length, negative_prompt.length) > MAX_SDCPP_BYTES) {
+  if (prompt.length > MAX_SDCPP_BYTES) {
     await server.close()
     return { status: 500 }
   }
   const [element = '', extra] = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/.exec(prompt) ?? []
-  const webui = isWebui && {
-    ...fields,
-    sample_params: { sample_steps: fields.steps },
-    seed: fields.seed ?? -1,
-  }
-  const own = { seed: 42, size: fields.size ?? '512x512', ...webui, ...(extra ? JSON.parse(extra) : {}) }
-  if (own.strength < 0 || own.strength > 1) return json(400, { error: 'invalid params' })
+  const own = { seed: 42, size: fields.size, ...(extra && JSON.parse(extra)) }
   const seed = own.seed < 0 ? Math.random() : own.seed
-  const references = [...(await contents(files)), ...(own.init_images ?? [])].filter(decodedBySdcpp)
+  const references = (await contents(files)).filter(decodedBySdcpp)
   const subject = [prompt.replace(element, ''), seed, own.sample_params, references]
-  const size = own.width === undefined ? own.size : `${own.width}x${own.height}`
-  return isWebui
-    ? json(200, { images: [base64Picture({ size, subject })], parameters: {}, info: '{}' })
-    : drawn({ size, subject }, { output_format: 'png' })
+  return drawn({ size: own.size, subject }, { output_format: 'png' })
 }
 
 /** Has no edits, takes references as raw base64, and drops those that it cannot decode. */
@@ -179,15 +161,6 @@ const forge: Answer = (request) => {
   })
 }
 
-/** Reports a failure as an empty picture with status 200. */
-const kobold: Answer = (request) => {
-  if (request.path === '/sdapi/v1/sd-models')
-    return json(200, [{ title: 'koboldcpp', model_name: 'koboldcpp' }])
-  return request.path.startsWith('/sdapi/v1/')
-    ? json(200, { images: [''], parameters: {}, info: '' })
-    : { status: 404 }
-}
-
 export const IMAGES_DIALECTS: Readonly<Record<ImagesDialect, Answer>> = {
   sdcpp,
   localai,
@@ -195,7 +168,6 @@ export const IMAGES_DIALECTS: Readonly<Record<ImagesDialect, Answer>> = {
   sglang,
   openai,
   forge,
-  kobold,
 }
 
 export async function createImagesServer(dialect: ImagesDialect): Promise<ModelServer> {

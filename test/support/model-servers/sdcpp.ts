@@ -10,14 +10,12 @@ interface Job {
   readonly id: string
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
   readonly fields: any
-  status: 'queued' | 'generating' | 'completed' | 'failed' | 'cancelled'
+  status: 'queued' | 'generating' | 'completed' | 'cancelled'
   looks: number
 }
 
 export interface SdcppServer extends ModelServer {
   readonly jobs: readonly Job[]
-  /** The next jobs fail with this message. */
-  failWith(message: string): void
 }
 
 export interface SdcppOptions {
@@ -25,26 +23,17 @@ export interface SdcppOptions {
   readonly isQuick?: boolean
 }
 
-const MAX_PENDING = 64
-
 export async function createSdcppServer({ isQuick = true }: SdcppOptions = {}): Promise<SdcppServer> {
   const jobs: Job[] = []
-  let failure: string | undefined
   const describe = (job: Job): object => {
     const { id, status } = job
     const waiting = jobs.filter((each) => each.status === 'queued').indexOf(job)
-    const error = status === 'failed' ? { code: 'generation_failed', message: failure } : null
     const result = status === 'completed' ? resultOf(job) : null
-    return { created: 1, error, id, kind: 'img_gen', queue_position: waiting + 1, result, status }
+    return { created: 1, error: null, id, kind: 'img_gen', queue_position: waiting + 1, result, status }
   }
 
   function create(request: ServerRequest): ServerAnswer {
-    const isPending = ({ status }: Job) => status === 'queued' || status === 'generating'
-    if (jobs.filter(isPending).length >= MAX_PENDING)
-      return { status: 429, body: { error: 'job queue is full' } }
     const fields = request.json()
-    if (fields.strength < 0 || fields.strength > 1)
-      return { status: 400, body: { error: 'invalid generation parameters' } }
     const images = [fields.init_image, ...(fields.ref_images ?? [])]
     if (images.some((each) => each !== undefined && !/^(data:|iVBORw0|\/9j\/|R0lGOD|Qk)/.test(each)))
       return { status: 400, body: { error: 'invalid generation parameters' } }
@@ -56,7 +45,7 @@ export async function createSdcppServer({ isQuick = true }: SdcppOptions = {}): 
   function look(job: Job): ServerAnswer {
     job.looks++
     if (job.status === 'queued' && isQuick) job.status = 'generating'
-    else if (job.status === 'generating') job.status = failure === undefined ? 'completed' : 'failed'
+    else if (job.status === 'generating') job.status = 'completed'
     return { body: describe(job) }
   }
 
@@ -90,12 +79,7 @@ export async function createSdcppServer({ isQuick = true }: SdcppOptions = {}): 
   }
 
   const server = await createModelServer(routes)
-  return Object.assign(server, {
-    jobs,
-    failWith(message: string) {
-      failure = message
-    },
-  })
+  return Object.assign(server, { jobs })
 }
 
 /** Steps are changed to 1 to 100, and sizes to the next multiple of 64. */

@@ -15,7 +15,6 @@ export interface FalJob {
 }
 
 export interface FalOptions {
-  readonly key?: string
   /** Jobs before a new one: 6,000 fewer at each poll. */
   readonly queued?: number
   /** Fields of the status `COMPLETED`, such as an `error`. */
@@ -34,7 +33,6 @@ export interface FalServer extends ModelServer {
 }
 
 export async function createFalServer({
-  key = SECRET,
   queued = 0,
   completed = {},
   result = (_, url) => ({ body: { images: [{ url, content_type: 'image/png' }], seed: 7 } }),
@@ -86,7 +84,7 @@ export async function createFalServer({
   function routes(request: ServerRequest): ServerAnswer {
     const { method, path, headers } = request
     const base = `http://${headers.host}`
-    if (headers.authorization !== `Key ${key}`) return { status: 401, body: { detail: 'No user found' } }
+    if (headers.authorization !== `Key ${SECRET}`) return { status: 401, body: { detail: 'No user found' } }
     if (path === '/storage/upload/initiate') {
       const name = `/uploads/${uploads.size + 1}-${request.json().file_name}`
       return { body: { upload_url: `${media.url}${name}`, file_url: `https://v3.fal.media${name}` } }

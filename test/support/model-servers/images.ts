@@ -81,17 +81,13 @@ const sdcpp: Answer = async (request, server) => {
 }
 
 /** Has no edits, takes references as raw base64, and drops those that it cannot decode. */
-const localai: Answer = (request, { url }) => {
+const localai: Answer = (request) => {
   if (request.path === '/v1/models') return modelList('flux.1-dev', 'sd-3.5')
-  if (request.path === '/generated-images/1.png') return { body: draw({ size: '64x64', subject: 'link' }) }
   if (!isDrawing(request) || isEdit(request))
     return json(404, { error: { message: 'Resource not found', code: 404 } })
-  const { prompt, size, step, seed, ref_images = [], response_format } = request.json() as Fields
+  const { prompt, size, step, seed, ref_images = [] } = request.json() as Fields
   const references = ref_images.filter((each: string) => !each.startsWith('data:'))
-  const drawing = { size, subject: [prompt, step, seed, references] }
-  return response_format === 'b64_json'
-    ? drawn(drawing)
-    : json(200, { created: 1, data: [{ url: `${url}/generated-images/1.png` }] })
+  return drawn({ size, subject: [prompt, step, seed, references] })
 }
 
 const omni: Answer = async (request) => {
@@ -99,27 +95,17 @@ const omni: Answer = async (request) => {
   if (request.path === '/v1/models') return modelList('Qwen/Qwen-Image')
   if (!isDrawing(request)) return json(404, { detail: 'Not Found' })
   const { fields, files } = await fieldsOf(request)
-  const refuse = (message: string, param: string) =>
-    json(400, { error: { message, type: 'BadRequestError', param, code: 400 } })
-  if (fields.model !== undefined && fields.model !== 'Qwen/Qwen-Image')
-    return refuse(`The model \`${fields.model}\` does not exist.`, 'model')
-  if (fields.response_format === 'url') return refuse('Only b64_json is supported', 'response_format')
-  if (isEdit(request) && files.length === 0) return json(422, { detail: 'No image' })
   const { prompt, size, seed, num_inference_steps } = fields
   return drawn({ size, subject: [prompt, seed, num_inference_steps, await contents(files)] }, { size })
 }
 
-/** Answers with a relative link unless the request asks for base64. */
+/** Has a picture at a relative link, too. */
 const sglang: Answer = async (request) => {
   if (request.path === '/v1/models') return modelList('black-forest-labs/FLUX.1-dev')
   if (request.path.startsWith('/v1/images/i1/content'))
     return { body: draw({ size: '64x64', subject: 'link' }) }
   if (!isDrawing(request)) return json(404, { detail: 'Not Found' })
   const { fields, files } = await fieldsOf(request)
-  if (typeof fields.prompt !== 'string' || fields.prompt === '')
-    return json(422, { detail: [{ loc: ['body', 'prompt'], msg: 'Field required', type: 'missing' }] })
-  if (fields.response_format !== 'b64_json')
-    return json(200, { id: 'i1', data: [{ url: '/v1/images/i1/content' }] })
   const { prompt, size, seed } = fields
   return drawn({ size, subject: [prompt, seed, await contents(files)] }, { id: 'i1' })
 }
@@ -145,14 +131,8 @@ const openai: Answer = async (request) => {
 }
 
 const forge: Answer = (request) => {
-  if (request.path === '/sdapi/v1/sd-models')
-    return json(200, [{ title: 'flux1-dev.safetensors [a1b2c3]', model_name: 'flux1-dev' }])
   if (!/^\/sdapi\/v1\/(txt2img|img2img)$/.test(request.path)) return json(404, { detail: 'Not Found' })
-  const { prompt, width = 512, height = 512, steps = 50, seed = -1, init_images } = request.json() as Fields
-  if (!Number.isInteger(width))
-    return json(422, { detail: [{ loc: ['body', 'width'], msg: 'value is not a valid integer' }] })
-  if (request.path.endsWith('img2img') && !init_images?.length)
-    return json(404, { detail: 'Init image not found' })
+  const { prompt, width, height, steps, seed, init_images } = request.json() as Fields
   const subject = [prompt, steps, seed, init_images]
   return json(200, {
     images: [base64Picture({ size: `${width}x${height}`, subject })],

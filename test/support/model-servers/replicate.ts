@@ -15,7 +15,6 @@ export interface Prediction {
 }
 
 export interface ReplicateOptions {
-  readonly key?: string
   now(): number
   /** States of a prediction, one for each poll; the last one stays. */
   readonly states?: readonly string[]
@@ -32,7 +31,6 @@ export interface ReplicateServer extends ModelServer {
 }
 
 export async function createReplicateServer({
-  key = SECRET,
   now,
   states = ['starting', 'processing', 'succeeded'],
   ended = (_, picture) => ({ output: [picture] }),
@@ -78,7 +76,8 @@ export async function createReplicateServer({
   async function routes(request: ServerRequest): Promise<ServerAnswer> {
     const { method, path, headers } = request
     const base = `http://${headers.host}`
-    if (headers.authorization !== `Bearer ${key}`) return { status: 401, body: { detail: 'Unauthenticated' } }
+    if (headers.authorization !== `Bearer ${SECRET}`)
+      return { status: 401, body: { detail: 'Unauthenticated' } }
     if (path === '/files') {
       const file = (await request.form()).get('content') as File
       files.push(Buffer.from(await file.arrayBuffer()))

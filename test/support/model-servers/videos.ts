@@ -18,8 +18,6 @@ export interface VideosServer extends ModelServer {
   readonly jobs: readonly VideosJob[]
   /** Ids of the jobs that a DELETE cancelled. */
   readonly cancelled: readonly string[]
-  /** The next jobs fail with this message. */
-  failWith(message: string): void
 }
 
 export interface VideosOptions {
@@ -40,14 +38,12 @@ export async function createVideosServer({
 }: VideosOptions = {}): Promise<VideosServer> {
   const jobs: VideosJob[] = []
   const cancelled: string[] = []
-  let failure: string | undefined
 
   function describe({ id, fields, status, looks }: VideosJob): object {
     const stages = dialect === 'openai' ? [0, 40, 80] : [0, 0, 0]
     const progress = status === 'completed' ? 100 : (stages[looks] ?? 0)
-    const error = status === 'failed' ? { code: 'generation_error', message: failure } : null
     const { model = 'wan', seconds = '4' } = fields
-    return { id, object: 'video', status, progress, error, created_at: 1, model, seconds }
+    return { id, object: 'video', status, progress, error: null, created_at: 1, model, seconds }
   }
 
   async function create(request: ServerRequest): Promise<ServerAnswer> {
@@ -58,12 +54,6 @@ export async function createVideosServer({
         typeof value === 'string'
           ? value
           : { name: value.name, bytes: Buffer.from(await value.arrayBuffer()) }
-    if (dialect === 'openai' && !['4', '8', '12'].includes(String(fields.seconds)))
-      return refused(400, { error: { message: 'Invalid value for seconds', type: 'invalid_request_error' } })
-    if (fields.prompt === undefined || fields.prompt === '')
-      return dialect === 'sglang'
-        ? refused(422, { detail: [{ loc: ['body', 'prompt'], msg: 'Field required', type: 'missing' }] })
-        : refused(400, { error: { message: 'prompt is required', code: 400 } })
     const job = { id: `video_${jobs.length + 1}`, fields, status: 'queued', looks: 0 }
     jobs.push(job)
     return { body: describe(job) }
@@ -73,18 +63,12 @@ export async function createVideosServer({
     job.looks++
     // SGLang goes from queued to its end.
     if (job.status === 'queued' && dialect !== 'sglang') job.status = 'in_progress'
-    if (isQuick && job.looks > 2) job.status = failure === undefined ? 'completed' : 'failed'
-    return { status: job.status === 'failed' && dialect === 'omni' ? 500 : 200, body: describe(job) }
-  }
-
-  function content(job: VideosJob): ServerAnswer {
-    if (job.status === 'completed') return { body: FILM, headers: { 'content-type': 'video/mp4' } }
-    return refused(job.status === 'failed' ? 422 : 404, { detail: 'Video is not ready' })
+    if (isQuick && job.looks > 2) job.status = 'completed'
+    return { body: describe(job) }
   }
 
   function remove(job: VideosJob): ServerAnswer {
     jobs.splice(jobs.indexOf(job), 1)
-    if (dialect === 'sglang') return { body: { ...describe(job), status: 'deleted' } }
     cancelled.push(job.id)
     return { body: { id: job.id, deleted: true, object: 'video.deleted' } }
   }
@@ -95,19 +79,11 @@ export async function createVideosServer({
     if (method === 'POST' && path === '/v1/videos') return await create(request)
     const [, id, isContent] = /^\/v1\/videos\/([^/]+)(\/content)?$/.exec(path) ?? []
     const job = jobs.find((each) => each.id === id)
-    if (job === undefined) return refused(404, { error: { message: 'Video not found', code: 404 } })
+    if (job === undefined) return { status: 404, body: { error: { message: 'Video not found', code: 404 } } }
     if (method === 'DELETE') return remove(job)
-    return isContent ? content(job) : look(job)
+    return isContent ? { body: FILM, headers: { 'content-type': 'video/mp4' } } : look(job)
   }
 
   const server = await createModelServer(routes)
-  return Object.assign(server, {
-    jobs,
-    cancelled,
-    failWith(message: string) {
-      failure = message
-    },
-  })
+  return Object.assign(server, { jobs, cancelled })
 }
-
-const refused = (status: number, body: object): ServerAnswer => ({ status, body })

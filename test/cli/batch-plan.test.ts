@@ -84,12 +84,6 @@ it('--check --json prints an object for each row, and a summary', async () => {
   ])
 })
 
-it('a manifest without an end is a usage error', async () => {
-  expect(usageErrorOf(await runCli('batch /dev/zero --check'))).toContain(
-    '/dev/zero is too large; the limit is 64 MiB',
-  )
-})
-
 it('a manifest with mistakes is a usage error with the place of each', async () => {
   const place = await createPlan()
   place.write(

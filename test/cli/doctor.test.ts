@@ -31,9 +31,10 @@ async function examined({ run }: Pick<Home, 'run'>, options: RunAtService = {}) 
 
 const WELL = { config: 'ok', address: 'ok', models: 'ok', request: 'ok', key: 'ok', journal: 'ok' }
 
-it('doctor sends two requests, one of them with the key, and creates no folder', async () => {
+it('doctor sends two requests, one of them with the key, which it does not print, and creates no folder', async () => {
   const service = await createCliService()
-  const { code, stderr, statuses } = await examined(service)
+  const { code, stdout, stderr, statuses } = await examined(service)
+  expect(stdout).not.toContain(service.apiKey)
   expect({ code, stderr, statuses }).toEqual({ code: 0, stderr: '', statuses: WELL })
   expect(service.requests.map(({ method, headers }) => [method, 'authorization' in headers])).toEqual([
     ['GET', false],
@@ -64,21 +65,17 @@ it('doctor prints one line for each check, and its advice below', async () => {
   expect(stdout).toMatch(/^- {7}key {5}not checked: the address is not valid$/m)
 })
 
-it.each<[string, number]>([
-  ['status:401:invalid_api_key', 4],
-  ['status:403:ip_not_allowed', 5],
-])('doctor fails the check of a key that the service refuses with %s', async (fault, code) => {
-  const found = await examined(await createCliService(), { faults: [fault] })
-  expect([found.code, found.statuses]).toEqual([code, { ...WELL, key: 'failed' }])
-})
-
-it('doctor without a key ends with exit 4', async () => {
-  expect((await examined(await createCliService(), { env: { RUSHES_API_KEY: '' } })).code).toBe(4)
-})
-
-it('doctor does not print the key', async () => {
+it('doctor fails the check of a key that is not set or that the service refuses', async () => {
   const service = await createCliService()
-  expect((await examined(service)).stdout).not.toContain(service.apiKey)
+  const exits: readonly (readonly [RunAtService, number])[] = [
+    [{ faults: ['status:401:invalid_api_key'] }, 4],
+    [{ faults: ['status:403:ip_not_allowed'] }, 5],
+    [{ env: { RUSHES_API_KEY: '' } }, 4],
+  ]
+  for (const [options, exit] of exits) {
+    const { code, statuses } = await examined(service, options)
+    expect([code, statuses]).toEqual([exit, { ...WELL, key: 'failed' }])
+  }
 })
 
 it.each([
@@ -150,7 +147,7 @@ it('doctor names a config file that cannot be read, and still checks this machin
   ])
 })
 
-it('doctor warns of a model that is not set, with the ways to set it', async () => {
+it('doctor warns of a model that is not set, with the ways to set it, and fails the check of one that is not provider/name', async () => {
   const service = await createCliService()
   const { code, lineOf } = await examined(service, { env: { RUSHES_IMAGE_MODEL: '' } })
   expect(code).toBe(0)
@@ -161,12 +158,8 @@ it('doctor warns of a model that is not set, with the ways to set it', async () 
     advice:
       'Set RUSHES_IMAGE_MODEL or run `rushes config set models.image <provider/name>`; or add --model to each `rushes run image`.',
   })
-})
-
-it('doctor fails the check of a model whose name is not provider/name', async () => {
-  const service = await createCliService()
-  const { code, statuses } = await examined(service, { env: { RUSHES_VIDEO_MODEL: 'cinema' } })
-  expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, models: 'failed' } })
+  const wrong = await examined(service, { env: { RUSHES_VIDEO_MODEL: 'cinema' } })
+  expect([wrong.code, wrong.statuses]).toEqual([2, { ...WELL, models: 'failed' }])
 })
 
 it.each([

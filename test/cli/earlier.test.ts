@@ -11,7 +11,6 @@ import {
   addRow,
   type CliService,
   createCliService,
-  createFamilyEngine,
   createHome,
   createInstantEngine,
   lines,
@@ -75,15 +74,6 @@ it.each([
   },
 )
 
-it('wait --all names an unconfirmed run and leaves it in the journal', async () => {
-  const { run, rows } = createHome({ answers: [{ status: 500 }] })
-  await run(RUN)
-  const all = await run('wait --all')
-  expect(all.code).toBe(0)
-  expect(all.stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\) is unconfirmed: a run may exist/)
-  expect(rows()).toHaveLength(1)
-})
-
 it('wait --last and wait --all select only runs of the current address', async () => {
   const service = await createCliService()
   await service.create()
@@ -133,7 +123,7 @@ it('--last selects the newest run of the current service', async () => {
   expect(JSON.parse((await service.run('show --last --local --json')).stdout).id).toBe('run_local')
 })
 
-it('an unconfirmed run is shown, and ends every command that would need the service with exit 13', async () => {
+it('an unconfirmed run is shown, is left by wait --all, and ends every command that would need the service with exit 13', async () => {
   const { run, rows, requests } = createHome({ answers: [{ status: 500 }] })
   await run(RUN)
   const key = String(rows()[0]?.key)
@@ -143,6 +133,9 @@ it('an unconfirmed run is shown, and ends every command that would need the serv
       expect([code, stderr]).toEqual([13, expect.stringContaining(`${key} (acme/still-1, `)])
       expect(stderr).toContain(`rushes forget '${key}'`)
     }
+  const all = await run('wait --all')
+  expect(all.code).toBe(0)
+  expect(all.stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\) is unconfirmed: a run may exist/)
   expect(requests).toHaveLength(1)
   const shown = await run('show --last --json')
   expect(JSON.parse(shown.stdout)).toMatchObject({ id: null, status: 'unconfirmed' })
@@ -208,14 +201,6 @@ it('download of a running run ends with exit 11 after one request, and waits onl
   expect((await service.run(`${line} --timeout 30s`)).code).toBe(11)
   service.service.startRendering()
   expect((await service.run(`${line} --timeout 30s`)).code).toBe(0)
-})
-
-it('download of a run that failed ends with exit 10', async () => {
-  const engine = createFamilyEngine()
-  const service = await createCliService({ engine })
-  await service.run('run image FAIL')
-  expect(await service.run('download --last')).toMatchObject({ code: 10, stdout: '' })
-  expect(service.rows()).toMatchObject([{ phase: 'failed', status: 'failed', error: { code: 'run_failed' } }])
 })
 
 it('the hint of a failed download is a command that downloads into the same place', async () => {

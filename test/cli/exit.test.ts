@@ -60,12 +60,6 @@ it('status prints id, status and URLs separated by tabs, and exits 10 only when 
   expect(await run('wait a')).toMatchObject({ code: 10, stdout: '' })
 })
 
-it('status takes an empty standard input for a command on the left that failed', async () => {
-  const { run, requests } = createHome({ answers: [] })
-  expect((await run('status -', { stdin: '\n' })).code).toBe(2)
-  expect(requests).toEqual([])
-})
-
 /** Runs the command, and counts its requests. `answer` knows how to interrupt it. */
 async function interrupted(
   line: string,

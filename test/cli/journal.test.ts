@@ -67,20 +67,18 @@ it('the journal has each of several runs, the newest first, with its profile', a
   )
 })
 
-it.each([
-  [402, 'insufficient_balance', 5],
-  [429, 'RATE_LIMITED', 7],
-  [302, '', 8],
-])('a create that was refused with %i %s leaves no row', async (status, code, exit) => {
-  const ran = await runAgainst(scripted({ status, body: { error: { code, message: 'no' } } }).fetch)
-  expect(ran).toMatchObject({ code: exit, rows: [] })
-})
+const refused = (status: number, code = '') => scripted({ status, body: { error: { code } } }).fetch
+const failing: Fetch = async () => {
+  throw new HttpFailure('the connection broke', { sent: false, code: 'ECONNRESET' })
+}
 
-it('a create without a connection leaves no row', async () => {
-  const failing: Fetch = async () => {
-    throw new HttpFailure('the connection broke', { sent: false, code: 'ECONNRESET' })
-  }
-  expect(await runAgainst(failing)).toMatchObject({ code: 9, rows: [] })
+it.each([
+  ['was refused with 402', refused(402, 'insufficient_balance'), 5],
+  ['was refused with 429', refused(429, 'RATE_LIMITED'), 7],
+  ['was redirected', refused(302), 8],
+  ['had no connection', failing, 9],
+])('a create that %s leaves no row', async (_, fetch, code) => {
+  expect(await runAgainst(fetch)).toMatchObject({ code, rows: [] })
 })
 
 it('a create that is sent again after a 429 has one row', async () => {

@@ -1,7 +1,7 @@
 /** Media parameters: pictures, films and sound in any field of a model, on the whole way from a flag to the provider. */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { type CommandLine, createLocalHome, ONE_PIXEL_PNG, usageErrorOf, wordsOf } from '../support/index.js'
 import { createFalServer, SECRET } from '../support/model-servers/fal.js'
 
@@ -79,6 +79,11 @@ it('a run sends each picture and sound as its content, by the name that the prov
   expect(shown.stdout).not.toContain('base64')
 })
 
+let shared: Awaited<ReturnType<typeof createPlace>>
+beforeAll(async () => {
+  shared = await createPlace()
+})
+
 it.each([
   [['--end-image-url', 'notes.txt'], 'end_image_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image.'],
   [['--input', '{"mask_url": "a\\u0000.png"}'], 'is not a path: it contains a null character.'],
@@ -92,7 +97,7 @@ it.each([
 ])(
   'a value that is no picture or sound is a usage error with its parameter, and nothing is sent: %j',
   async (flags, message) => {
-    const { film, file, server } = await createPlace()
+    const { film, file, server } = shared
     const words = flags.map((word) => (/^\w+\.(png|mp3|txt)$/.test(word) ? file(word) : word))
     const input = words.map((word) => word.replace('"notes.txt"', JSON.stringify(file('notes.txt'))))
     const shown = usageErrorOf(await film(input)).replaceAll(file('').replace(/\/?$/, '/'), '')

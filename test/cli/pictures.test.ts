@@ -7,8 +7,10 @@ import { beforeAll, expect, it } from 'vitest'
 import { drawPicture } from '../../src/preview/terminal-picture.js'
 import { claimingPng, plainPicture } from '../preview/support/pictures.js'
 import {
+  type CliService,
   createCliService,
   createCommandedEngine,
+  createHome,
   createInstantEngine,
   type RunOptions,
   temporaryFolder,
@@ -31,8 +33,10 @@ const on = (...env: readonly Readonly<Record<string, string>>[]): RunOptions => 
 })
 
 let fox: Buffer
+let shared: CliService
 beforeAll(async () => {
   fox = await plainPicture('#ff8000', 400, 200).png().toBuffer()
+  shared = await serviceWith()
 })
 const serviceWith = (bytes: Uint8Array = fox, files = ['image.png'], contentType = 'image/png') =>
   createCliService({ engine: createInstantEngine({ bytes, files, contentType }) })
@@ -66,9 +70,7 @@ it('run --show draws each file that it downloads, in half of the window', async 
 })
 
 it('run --show cannot be used with --no-wait', async () => {
-  const service = await serviceWith()
-  expect(usageErrorOf(await service.run('run image fox --no-wait --show'))).toContain('--show')
-  expect(service.requests).toEqual([])
+  expect(usageErrorOf(await createHome().run('run image fox --no-wait --show'))).toContain('--show')
 })
 
 it.each<[string, string, RunOptions, string]>([
@@ -81,9 +83,8 @@ it.each<[string, string, RunOptions, string]>([
   ['with --json', '--json', on(KITTY), ''],
   ['with --quiet', '--quiet', on(KITTY), ''],
 ])('no picture is drawn %s; --show says why, and RUSHES_SHOW does not', async (_, flag, options, reason) => {
-  const service = await serviceWith()
   const notes = async (flags: string, env = {}) => {
-    const ran = await service.run(`run image fox ${flags}`, { ...options, env: { ...options.env, ...env } })
+    const ran = await shared.run(`run image fox ${flags}`, { ...options, env: { ...options.env, ...env } })
     expect(ran.code).toBe(0)
     expect(ran.stderr).not.toMatch(/\u001b[_P\]]|▀/)
     return ran.stderr.match(/Pictures are not drawn: .*/g) ?? []

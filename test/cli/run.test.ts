@@ -106,7 +106,7 @@ it('run prints each status of its run once, and a line each minute while it wait
   )
 })
 
-it('run of a run that fails ends with exit 10 and the reason, and prints its object', async () => {
+it('run of a run that fails ends with exit 10 and the reason, and prints its object; its download ends so too', async () => {
   const service = await createCliService({ engine: createFamilyEngine() })
   const { code, stdout, stderr } = await service.run('run image FAIL --json')
   expect(code).toBe(10)
@@ -116,6 +116,7 @@ it('run of a run that fails ends with exit 10 and the reason, and prints its obj
     ...{ code: 'run_failed', exit_code: 10, run_id: run.id },
     message: expect.stringContaining('cannot draw FAIL'),
   })
+  expect(await service.run('download --last')).toMatchObject({ code: 10, stdout: '' })
 })
 
 const TERMINAL = { stdin: true, stderr: true }
@@ -288,16 +289,13 @@ function* endless() {
   for (;;) yield chunk
 }
 
-it.each(['run image -', 'wait -', 'batch -'])(
-  'an endless standard input of %j is a usage error, and is read no further',
-  async (line) => {
-    const stdin = Readable.from(endless())
-    expect(usageErrorOf(await runCli(line, { env: SET, stdin }))).toContain(
-      'Standard input is too large; the limit is 64 MiB. Nothing was sent.',
-    )
-    expect(stdin.destroyed).toBe(true)
-  },
-)
+it('an endless standard input is a usage error, and is read no further', async () => {
+  const stdin = Readable.from(endless())
+  expect(usageErrorOf(await runCli('run image -', { env: SET, stdin }))).toContain(
+    'Standard input is too large; the limit is 64 MiB. Nothing was sent.',
+  )
+  expect(stdin.destroyed).toBe(true)
+})
 
 it('a signal ends a command that reads an endless standard input', async () => {
   const interrupts = createInterrupts()

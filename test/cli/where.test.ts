@@ -1,5 +1,5 @@
 /** The journal knows where a run lives: commands that get its id use that. */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   createCliService,
   createHome,
@@ -22,38 +22,42 @@ const JOURNAL = [{ id: 'here' }, THERE, LOCAL, STAGED, { id: 'gone', profile: 'r
 const addProfile = ({ run }: Pick<Home, 'run'>, baseUrl: string) =>
   run(`config set baseUrl ${baseUrl} --profile staging`)
 
-describe.each(['status', 'wait', 'download'])('%s of a run', (command) => {
-  it.each([
-    [
-      'another address',
-      'there',
-      `there was created at ${ELSEWHERE}, not at ${LOOPBACK_URL}.`,
-      `Use --base-url ${ELSEWHERE}.`,
-    ],
-    [
-      'another address with --local',
-      'there --local',
-      `there was created at ${ELSEWHERE}, not at the local service`,
-      `Use --base-url ${ELSEWHERE} instead of --local.`,
-    ],
-    ['another profile', 'staged', 'staged was created with the profile staging', 'Use --profile staging.'],
-  ])('of %s is a usage error that names the flag', async (_, words, message, hint) => {
-    const home = createHome({ journal: JOURNAL })
-    await addProfile(home, LOOPBACK_URL)
+const REQUESTING = ['status', 'wait', 'download']
+
+it.each([
+  [
+    'another address',
+    'there',
+    `there was created at ${ELSEWHERE}, not at ${LOOPBACK_URL}.`,
+    `Use --base-url ${ELSEWHERE}.`,
+  ],
+  [
+    'another address with --local',
+    'there --local',
+    `there was created at ${ELSEWHERE}, not at the local service`,
+    `Use --base-url ${ELSEWHERE} instead of --local.`,
+  ],
+  ['another profile', 'staged', 'staged was created with the profile staging', 'Use --profile staging.'],
+])('a run of %s is a usage error that names the flag', async (_, words, message, hint) => {
+  const home = createHome({ journal: JOURNAL })
+  await addProfile(home, LOOPBACK_URL)
+  for (const command of REQUESTING) {
     const error = usageErrorOf(await home.run(`${command} ${words}`))
     expect(error).toContain(`error: ${message}`)
     expect(error).toContain(hint)
-  })
+  }
+})
 
-  it('of a profile with another address names both flags where a variable sets the address', async () => {
-    const home = createHome({ journal: [{ ...THERE, profile: 'staging' }], answers: [{ status: 404 }] })
-    await addProfile(home, ELSEWHERE)
+it('a run of a profile with another address is a usage error that names both flags where a variable sets the address', async () => {
+  const home = createHome({ journal: [{ ...THERE, profile: 'staging' }], answers: [{ status: 404 }] })
+  await addProfile(home, ELSEWHERE)
+  for (const command of REQUESTING) {
     expect(usageErrorOf(await home.run(`${command} there`))).toContain(
       `Use --profile staging --base-url ${ELSEWHERE}.`,
     )
     const named = await home.run(`${command} --profile staging --base-url ${ELSEWHERE} there`)
     expect(named.stderr).not.toContain('was created')
-  })
+  }
 })
 
 it.each(['status there', 'wait there', 'download --last', 'wait --all'])(
@@ -66,19 +70,18 @@ it.each(['status there', 'wait there', 'download --last', 'wait --all'])(
   },
 )
 
-it.each(['status', 'wait', 'download', 'cancel', 'show', 'open', 'forget'])(
-  'without a configured service, %s of an id that exists at two addresses is a usage error that names both',
-  async (command) => {
-    const home = createHome({ journal: [{ id: '1' }, { id: '1', address: ELSEWHERE }], env: {} })
+it('without a configured service, an id that exists at two addresses is a usage error that names both', async () => {
+  const home = createHome({ journal: [{ id: '1' }, { id: '1', address: ELSEWHERE }], env: {} })
+  for (const command of [...REQUESTING, 'cancel', 'show', 'open', 'forget']) {
     const error = usageErrorOf(await home.run(`${command} 1`))
     expect(error).toMatch(
       /^error: There is a run 1 at http:\S+, and another one at http:\S+\. Nothing was sent\.\n/,
     )
     expect(error).toContain(`--base-url ${LOOPBACK_URL}`)
     expect(error).toContain(`--base-url ${ELSEWHERE}`)
-    expect(home.rows()).toHaveLength(2)
-  },
-)
+  }
+  expect(home.rows()).toHaveLength(2)
+})
 
 it('without a configured service, --last is the last run of this machine', async () => {
   const { run } = createHome({ journal: [...JOURNAL, { id: 'newest', address: ELSEWHERE }], env: {} })
@@ -116,15 +119,13 @@ it('the current service gets the requests for its runs, for those of a removed p
   expect(requests).toHaveLength(3)
 })
 
-it.each(['status', 'wait', 'download', 'cancel'])(
-  '%s of a local run and another one is a usage error',
-  async (command) => {
-    const { run } = createHome({ journal: JOURNAL })
+it('a local run and another one in one line are a usage error', async () => {
+  const { run } = createHome({ journal: JOURNAL })
+  for (const command of [...REQUESTING, 'cancel'])
     expect(usageErrorOf(await run(`${command} here local`))).toContain(
       'error: local was created by the local service, and here was not.',
     )
-  },
-)
+})
 
 it('--base-url gets the requests for all runs of a line, whatever the journal says', async () => {
   const { run, requests } = createHome({ journal: JOURNAL, answers: GOING })

@@ -150,8 +150,8 @@ it('a tool of rushes mcp names the flag for a run elsewhere, and prints only mes
       ['there', `--base-url ${ELSEWHERE}`],
       ['local', '--local'],
     ]) {
-      const { isError, text, structured } = await mcp.call(tool, { ids: [id] })
-      expect({ tool, id, isError, code: structured.error.code }).toMatchObject({
+      const { isError, text, error } = await mcp.call(tool, { ids: [id] })
+      expect({ tool, id, isError, code: error.code }).toMatchObject({
         isError: true,
         code: 'usage',
       })

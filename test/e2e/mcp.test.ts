@@ -74,19 +74,18 @@ describe.concurrent('rushes mcp', () => {
     const servers = await Promise.all([connect(place), connect(place)])
     const callBoth = (args: Readonly<Record<string, unknown>>) =>
       Promise.all(servers.map(({ call }) => call('create_video', { ...args, wait: false })))
-    for (const { structured } of await callBoth(args))
-      expect(structured.runs[0]).toMatchObject({ id: row.id, output: null })
+    for (const { run } of await callBoth(args)) expect(run).toMatchObject({ id: row.id, output: null })
     expect(rowsOf(place.home)).toHaveLength(1)
 
     const other = { prompt: 'a lake', request_id: 'lake' }
     const answers = await callBoth(other)
     const [lake, ...older] = rowsOf(place.home)
     expect(older).toMatchObject([{ id: row.id }])
-    for (const { isError, structured } of answers)
-      if (isError) expect(['usage', 'submission_unknown']).toContain(structured.error.code)
-      else expect(structured.runs[0].id).toBe(lake?.id)
+    for (const { isError, run, error } of answers)
+      if (isError) expect(['usage', 'submission_unknown']).toContain(error.code)
+      else expect(run.id).toBe(lake?.id)
     // Who came too early asks again, and gets the run.
-    for (const { structured } of await callBoth(other)) expect(structured.runs[0].id).toBe(lake?.id)
+    for (const { run } of await callBoth(other)) expect(run.id).toBe(lake?.id)
   })
 
   it('ends on SIGTERM with the ids of running runs on standard error', async () => {

@@ -22,6 +22,10 @@ export interface ToolResult {
   readonly isError: boolean
   // biome-ignore lint/suspicious/noExplicitAny: the tests look into results of every shape
   readonly structured: any
+  /** Its runs, the first of them, and its error. */
+  readonly runs: ToolResult['structured']
+  readonly run: ToolResult['structured']
+  readonly error: ToolResult['structured']
   readonly content: CallToolResult['content']
 }
 
@@ -87,9 +91,15 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
   }
 }
 
-export const resultOf = ({ content, structuredContent, isError }: CallToolResult): ToolResult => ({
-  text: content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n'),
-  structured: structuredContent,
-  isError: isError === true,
-  content,
-})
+export function resultOf({ content, structuredContent, isError }: CallToolResult): ToolResult {
+  const structured: ToolResult['structured'] = structuredContent
+  return {
+    text: content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n'),
+    structured,
+    runs: structured?.runs,
+    run: structured?.runs?.[0],
+    error: structured?.error,
+    isError: isError === true,
+    content,
+  }
+}

@@ -27,8 +27,8 @@ describe('the list of models of a session', () => {
     await mcp.call('list_models')
     expect((await mcp.call('create_image', args)).isError).toBe(true)
     for (const dry_run of [true, false]) {
-      const { structured } = await mcp.call('create_model_run', { model: IMAGE, input: args, dry_run })
-      expect(structured.error.message).toMatch(/steps must be a whole number up to 10, not 20/)
+      const { error } = await mcp.call('create_model_run', { model: IMAGE, input: args, dry_run })
+      expect(error.message).toMatch(/steps must be a whole number up to 10, not 20/)
     }
     expect(service.creates()).toEqual([])
     Object.assign(list, { steps: 50, price: 3 })
@@ -49,11 +49,11 @@ describe('the list of models of a session', () => {
     list.price = 100
     const refusal = /^The estimate is 100 credits, but --max-cost allows 10 credits/
     const created = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(created.structured.error.message).toMatch(refusal)
+    expect(created.error.message).toMatch(refusal)
     const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
     expect(planned.structured.summary.estimate).toBe(100)
     const batch = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(batch.structured.error.message).toMatch(refusal)
+    expect(batch.error.message).toMatch(refusal)
     expect(service.creates()).toEqual([])
   })
 })

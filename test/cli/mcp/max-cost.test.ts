@@ -55,8 +55,8 @@ describe('an estimate', () => {
       estimate_left_in_session: null,
     })
     expect(service.creates()).toHaveLength(1)
-    expect((await later.call('list_runs')).structured.runs).toMatchObject([money])
-    const shown = await later.call('show_run', { id: repeated.structured.runs[0].id })
+    expect((await later.call('list_runs')).runs).toMatchObject([money])
+    const shown = await later.call('show_run', { id: repeated.run.id })
     expect(shown.structured.run).toMatchObject(money)
   })
 
@@ -65,7 +65,7 @@ describe('an estimate', () => {
     const dry = await mcp.call('create_video', { prompt: 'it runs', dry_run: true })
     expect(dry.structured).toMatchObject({ estimate: null, currency: null, estimate_left_in_session: null })
     const bad = await mcp.call('create_image', { prompt: ' ', dry_run: true })
-    expect(bad.structured.error.message).toBe('The prompt is empty.')
+    expect(bad.error.message).toBe('The prompt is empty.')
   })
 })
 
@@ -77,15 +77,15 @@ describe('--max-cost', () => {
       'At most 20 runs and estimates of 0.5 USD in all per session.',
     )
     const refused = await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
-    expect(refused.structured.error.code).toBe('model_not_found')
+    expect(refused.error.code).toBe('model_not_found')
     const high = await mcp.call('create_image', { prompt: 'x', quality: 'high' })
-    expect(high.structured.error).toMatchObject({
+    expect(high.error).toMatchObject({
       code: 'usage',
       message: 'The estimate is 0.6 USD, but --max-cost allows 0.5 USD. Nothing was sent.',
       hint: 'Ask the user. A new session, or `rushes mcp` with a higher limit, allows more.',
     })
     const video = await mcp.call('create_video', { prompt: 'x', model: 'no/film' })
-    expect(video.structured.error.message).toBe(
+    expect(video.error.message).toBe(
       '1 run has no price in USD (no/film), so --max-cost cannot be checked. Nothing was sent.',
     )
     expect(service.creates()).toHaveLength(1)
@@ -102,8 +102,8 @@ describe('--max-cost', () => {
     // The flag counts before the variable.
     const mcp = await openMcp(service, { fetch, words: ['--max-cost', '0.4'], env: { RUSHES_MAX_COST: '9' } })
     await mcp.call('create_image', { prompt: 'x' })
-    const { structured } = await mcp.call('create_image', { prompt: 'y' })
-    expect(structured.error.message).toMatch(/^The estimate is 0.4 USD, but only 0 USD of 0.4 USD/)
+    const { error } = await mcp.call('create_image', { prompt: 'y' })
+    expect(error.message).toMatch(/^The estimate is 0.4 USD, but only 0 USD of 0.4 USD/)
     expect(service.creates()).toHaveLength(1)
   })
 
@@ -116,23 +116,23 @@ describe('--max-cost', () => {
       estimate_left_in_session: 0.8,
       summary: { estimate: 1, currency: 'USD', without_price: 0 },
     })
-    const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(structured.error.message).toBe(
+    const { error } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(error.message).toBe(
       'The estimate is 1 USD, but only 0.8 USD of 1.2 USD is left in this session. Nothing was sent.',
     )
     write(mcp, `${MANIFEST}  - { name: c, kind: video, model: no/film, prompt: it runs }\n`)
     const unpriced = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
     expect(unpriced.structured.summary).toMatchObject({ estimate: 1, without_price: 1 })
     const video = await mcp.call('run_batch', { manifest: 'shots.yaml', only: ['c'] })
-    expect(video.structured.error.message).toMatch(/^1 run has no price/)
+    expect(video.error.message).toMatch(/^1 run has no price/)
     expect(service.creates()).toHaveLength(1)
   })
 
   it('hides no missing model of a batch', async () => {
     const { mcp } = await open('5', { env: { RUSHES_IMAGE_MODEL: '' } })
     write(mcp, MANIFEST)
-    const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(structured.error.message).toBe('Not set: image model.')
+    const { error } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(error.message).toBe('Not set: image model.')
   })
 
   it('reserves the estimate of a batch while it runs, and gets back what was not created', async () => {
@@ -146,7 +146,7 @@ describe('--max-cost', () => {
       estimate_left_in_session: 0.2,
     })
     const meanwhile = await mcp.call('create_image', { prompt: 'x' })
-    expect(meanwhile.structured.error.message).toMatch(/^The estimate is 0.4 USD, but only 0.2 USD/)
+    expect(meanwhile.error.message).toMatch(/^The estimate is 0.4 USD, but only 0.2 USD/)
     engine.fail(new Error('no ink'))
     const { structured } = await batch()
     expect(service.creates()).toHaveLength(1)
@@ -173,14 +173,14 @@ describe('labels', () => {
     const engine = createCommandedEngine()
     const { service, mcp } = await open(undefined, { engine })
     const create = async (prompt: string, labels: readonly string[]): Promise<string> =>
-      (await mcp.call('create_image', { prompt, labels, wait: false })).structured.runs[0].id
+      (await mcp.call('create_image', { prompt, labels, wait: false })).run.id
     const fox = await create('a fox', [' Frühling ', 'web'])
     const bear = await create('a bear', ['web'])
     await create('a cat', [])
     expect(JSON.stringify(service.creates())).not.toMatch(/web|labels/)
     expect(service.rows().find(({ id }) => id === fox)?.labels).toEqual(['Frühling', 'web'])
     const ids = async (labels: readonly string[]): Promise<readonly string[]> =>
-      (await mcp.call('list_runs', { labels })).structured.runs.map(({ id }: { id: string }) => id)
+      (await mcp.call('list_runs', { labels })).runs.map(({ id }: { id: string }) => id)
     expect(await ids(['web'])).toEqual([bear, fox])
     expect(await ids(['web', 'Fru\u0308hling'])).toEqual([fox])
   })

@@ -11,10 +11,10 @@ import { readyDatabase } from './ready-database.js'
 export function withJournal<Result>(
   home: string,
   work: (journal: Journal) => Result,
+  folder = join(home, 'state'),
   // One day before the clock of the tests starts.
   at = '2025-12-31T00:00Z',
 ): Result {
-  const folder = join(home, 'state')
   readyDatabase('journal', join(folder, 'journal.db'))
   const journal = new Journal({
     folder,
@@ -85,7 +85,7 @@ export function addRow(home: string, { id, urls, state, files, at, ...more }: Pa
     if (urls ?? state) journal.status(address, { state: { ...finishedState(id, urls ?? []), ...state } })
     if (made !== undefined) journal.files(address, id, made)
   }
-  withJournal(home, add, at)
+  withJournal(home, add, undefined, at)
 }
 
 export const finishedState = (id: string, urls: readonly string[]): RunState => ({

@@ -357,7 +357,7 @@ export class Journal {
       db.run(
         `UPDATE runs SET phase = ?, status = ?, error_code = ?, error_message = ?,
            finished_at = iif(phase = ?, finished_at, ?),
-           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, ? - created_at)),
+           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, max(0, ? - created_at))),
            charged = coalesce(?, charged), charged_currency = coalesce(?, charged_currency)
          WHERE address = ? AND id = ? AND phase IN ('going', 'failed')`,
         ...[phase, status, ...(phase === 'failed' ? [code, failure ?? null] : [null, null])],

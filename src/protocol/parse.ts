@@ -38,7 +38,9 @@ const asOneWord = (url: string): string => (/[\p{C}\p{Z}]/u.test(url) ? new URL(
 const date = (value: unknown): string | undefined => {
   if (typeof value !== 'string') return undefined
   const time = Date.parse(value)
-  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+  const iso = Number.isNaN(time) ? '' : new Date(time).toISOString()
+  // RFC 3339 has no year of more than four digits.
+  return /^\d{4}-/.test(iso) ? iso : undefined
 }
 
 const text = (value: unknown): string | undefined =>

@@ -35,6 +35,14 @@ describe.each([
     expect(service.rows()[0]?.elapsedMs).toBeLessThan(60_000)
   })
 
+  it('does not make the time that a run has taken negative', async () => {
+    const service = await createCliService()
+    await service.create()
+    service.clock.jump(byMs)
+    expect((await service.run('status --last')).stdout).toContain('succeeded')
+    expect(service.rows()[0]?.elapsedMs).toBeGreaterThanOrEqual(0)
+  })
+
   it('does not change which run was created last', async () => {
     const service = await createCliService()
     await service.create()

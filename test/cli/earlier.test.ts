@@ -52,6 +52,15 @@ it.each(['wait', 'download'])('%s --last uses the -o of the run until it has its
   expect((await service.run(`wait ${newest(service)}`)).stdout).toMatch(/^http/)
 })
 
+it('wait --last uses the -o of a run whose file was complete, and did not get its name', async () => {
+  const service = await createCliService()
+  const path = join(temporaryFolder(), 'whale.png')
+  const link = () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' }))
+  expect((await service.run(`${RUN} -o ${path}`, { fileSystem: { link } })).code).toBe(12)
+  expect((await service.run('wait --last')).code).toBe(0)
+  expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+})
+
 it.each([
   ['a.png', ['a.png', 'a-2.png', 'a-3.png']],
   ['a-{index}.png', ['a-1.png', 'a-2.png', 'a-3.png']],

@@ -1,4 +1,5 @@
 /** Thousands of runs: whatever their number, a time limit or a signal ends a command at once. */
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
@@ -7,7 +8,15 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
 import type { Ran } from '../support/cli.js'
 import { expectLinearTimes, LARGER } from '../support/growth.js'
-import { createManualClock, runCli, SET, scripted, temporaryFolder, withJournal } from '../support/index.js'
+import {
+  createHome,
+  createManualClock,
+  runCli,
+  SET,
+  scripted,
+  temporaryFolder,
+  withJournal,
+} from '../support/index.js'
 
 const MANY = 2_500
 
@@ -107,6 +116,19 @@ it('run without a journal names each of a dozen running runs in the command that
         : running.fetch(request),
   })
   expect(code).toBe(11)
+  expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
+})
+
+it('run that loses its journal after its first create names each of its dozen running runs', async () => {
+  const { home, run } = createHome()
+  let created = 0
+  const { stderr } = await run('run image "a fox" -n 12 --timeout 20s --quiet', {
+    fetch: (request) => {
+      if (request.method !== 'POST') return running.fetch(request)
+      if (created === 1) rmSync(join(home, 'state', 'journal.db'))
+      return scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
+    },
+  })
   expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
 })
 

@@ -118,6 +118,13 @@ describe('a run', () => {
     expect(runOf(service)).toMatchObject({ id: 'r1', phase: 'running', urls: [], ...times, service })
   })
 
+  it.each(['-271821-04-20T00:00:00Z', '+010000-01-01T00:00:00Z'])(
+    'has no time of a year that a time in JSON cannot have: %s',
+    (finished_at) => {
+      expect(runOf({ status: 'failed', finished_at })).toMatchObject({ finishedAt: undefined })
+    },
+  )
+
   it.each([{}, { status: '' }, { status: 3 }, [{ status: 'queued' }], null])('rejects %j', (value) => {
     expect(runOf(value)).toMatch(/^the (body is not a JSON object|run has no status)$/)
   })

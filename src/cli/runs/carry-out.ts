@@ -8,7 +8,7 @@ import { knownPaths, Namer } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
 import type { Downloader, Target } from '../../download/index.js'
 import { EXIT, usageError } from '../../errors.js'
-import { nameProblem, reasonUnwritable } from '../../host/file-system.js'
+import { exists, nameProblem, reasonUnwritable } from '../../host/file-system.js'
 import type { Journal, Policy } from '../../journal/index.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
 import { sourceFormOf } from '../../protocol/media.js'
@@ -176,11 +176,16 @@ interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   readonly isLast?: boolean | undefined
 }
 
-/** The `-o` of the command that created the run; undefined once the run has a file. */
+/**
+ * The `-o` of the command that created the run; undefined once the run has a file. The journal names a file before it is
+ * there.
+ */
 async function openOutput(ctx: Context, id: string): Promise<string | undefined> {
   const journal = await ctx.journal()
   const run = journal.find(await ctx.address(), id)
-  return run?.output === undefined || journal.filesOf(run).length > 0 ? undefined : relative('.', run.output)
+  return run?.output === undefined || journal.filesOf(run).some(({ path }) => exists(path))
+    ? undefined
+    : relative('.', run.output)
 }
 
 interface CheckTargetOptions {

@@ -221,7 +221,8 @@ export class RunPrinter {
   #resumeHint(runs: readonly Run[], mayStop = false): string {
     const { ctx, delivery } = this.#command
     // `wait --all` does not find runs that the journal could not take.
-    const isNamed = runs.length <= MAX_NAMED || (this.#creates && runs[0]?.known?.row === undefined)
+    const isNamed =
+      runs.length <= MAX_NAMED || (this.#creates && runs.some(({ known }) => known?.row === undefined))
     if (!isNamed && !this.#creates) return 'Resume with the same command.'
     const ids = isNamed ? runs.map(({ id }) => id) : 'all'
     const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs.length))

@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MAX_COUNT, NewRunPage, type NewRunView, Price, type Values } from '../../console/new-run-page.js'
 import { writeJson } from '../../protocol/json.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { dataUrl, isSentImage, mediaContentType, mediaProblem } from '../../protocol/media.js'
 import { firstPicture, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { listedValues, type ModelDocument, type ModelInput, valueOfText } from '../../protocol/models.js'
@@ -12,7 +13,7 @@ import { capitalized, shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
 import { logCreate } from '../http/api-routes.js'
 import { defaultDocument, findDocument } from '../models/served-model.js'
-import { Refusal } from '../rules/refusal.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { OUTPUTS_PATH, outputOfUrl, type StoredRun } from '../store/run.js'
 import { findReference } from './runs.js'
 import { fieldOf, type Site } from './site.js'
@@ -175,26 +176,47 @@ const fieldValue = (value: unknown): string => {
   return typeof value === 'object' ? writeJson(value) : String(value)
 }
 
-/** The files and URLs of each parameter, as the service is sent them. Throws `Refusal` (404, 410) for a file that is gone. */
+/**
+ * The files and URLs of each parameter, as the service is sent them. Throws `Refusal`: 404 or 410 for a file that is gone, 413 for
+ * files that together are larger than a form could be.
+ */
 async function sourcesOf(
   site: Site,
   request: FastifyRequest,
   { references, uploads }: ReadForm,
 ): Promise<Files> {
   const sources: Record<string, string[]> = {}
+  const { bodyLimit = MAX_BODY_BYTES } = request.routeOptions
+  let left = (4 / 3) * bodyLimit
   for (const [name, paths] of Object.entries(references)) {
     const found: string[] = []
-    for (const path of paths) found.push(await sourceOf(site, request, path))
+    for (const path of paths) {
+      const source = await sourceOf(site, request, path, left)
+      left -= source.length
+      found.push(source)
+    }
     sources[name] = [...found, ...(uploads[name] ?? [])]
   }
   return sources
 }
 
-async function sourceOf(site: Site, request: FastifyRequest, path: string): Promise<string> {
+async function sourceOf(
+  site: Site,
+  request: FastifyRequest,
+  path: string,
+  maxLength: number,
+): Promise<string> {
   const { files, baseUrl } = site.options
   if (path.startsWith(`${OUTPUTS_PATH}/`)) return `${baseUrl(request)}${path}`
   const [, id = '', position] = /^\/runs\/([^/]+)\/references\/(\d+)$/.exec(path) ?? []
-  const { key, contentType } = await findReference(site, site.account(request), id, Number(position))
+  const account = site.account(request)
+  const { key, contentType, bytes } = await findReference(site, account, id, Number(position))
+  // A form of a few bytes can name many large files, each of them many times.
+  if (bytes * (4 / 3) > maxLength)
+    throw refusalSaying(
+      'payload_too_large',
+      'The references are too large together. Use fewer or smaller ones.',
+    )
   const file = await files.find(key)
   if (file === undefined) throw new Refusal('gone')
   return dataUrl(await buffer(await file.read()), contentType)

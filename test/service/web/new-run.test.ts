@@ -194,6 +194,18 @@ describe('reference images', () => {
     expect(fourth.body).toContain(`value="${reference}"`)
   })
 
+  test('of earlier runs are refused where they are larger together than a form can be', async () => {
+    const { service, browser } = await signedIn({ bodyLimitBytes: 6_000 })
+    const picture = new File([ONE_PIXEL_PNG, Buffer.alloc(2_000)], 'a.png')
+    const first = await createInConsole(browser, { 'files.image_urls': picture })
+    const named = (times: number) => ({
+      'reference.image_urls': Array.from({ length: times }, () => `/runs/${first}/references/0`),
+    })
+    const second = await createInConsole(browser, named(2))
+    expect((await inputOf(service, second)).image_urls).toHaveLength(2)
+    expect(wordsOf(await refused(browser, named(3)))).toContain('The references are too large together.')
+  })
+
   test('that are no images, or names of other places, are refused or ignored', async () => {
     const { service, browser } = await signedIn()
     const svg = new File(['<svg/>'], 'x.svg', { type: 'image/png' })

@@ -4,13 +4,14 @@ import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
 import type { NewRun } from '../../src/service/store/run.js'
 import { claimRun, held } from '../support/index.js'
-import { FAILURE, fillStore, type OpenStore, OUTPUT } from './filled-store.js'
+import { FAILURE, fillStore, numbers, type OpenDatabase, OUTPUT } from './filled-store.js'
 
 const DAY_MS = 86_400_000
 
-export function consoleContract(open: OpenStore): void {
+export function consoleContract(open: OpenDatabase): void {
   async function fill() {
-    const filled = await fillStore(open, 1_000)
+    const database = await open()
+    const filled = await fillStore(() => database.store, 1_000)
     const { store, accountId, keyId } = filled
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
     const add = (id: string, run: Partial<NewRun> = {}, prompt = 'a fox') =>
@@ -21,7 +22,7 @@ export function consoleContract(open: OpenStore): void {
     }
     const list = (filter: Partial<RunFilter> = {}) => store.listRuns({ accountId, limit: 100, ...filter })
     const theirs = { accountId: otherId, keyId: undefined }
-    return { ...filled, theirs, add, fail, list }
+    return { ...filled, run: database.run, theirs, add, fail, list }
   }
 
   describe('the runs of an account', () => {
@@ -73,18 +74,15 @@ export function consoleContract(open: OpenStore): void {
     })
 
     test('a page of a search reads 2,000 runs, and returns where to continue even without a match', async () => {
-      const { theirs, add, list } = await fill()
-      const addMany = async (count: number, from: number) => {
-        const ids = Array.from({ length: count }, (_, n) => `run_${from + n}`)
-        // At most 100 at once, as many as fit the connections within the time limit of a create.
-        while (ids.length > 0)
-          await Promise.all(ids.splice(0, 100).map((id) => add(id, { keyId: undefined, price: 0 })))
-      }
+      const { run, theirs, add, list } = await fill()
+      const addMany = (count: number) =>
+        run(`INSERT INTO runs (id, account_id, model, kind, input, price, status, turn, created_at)
+          ${numbers(count)} SELECT 'run ${count} ' || n, 1, 'm', 'image', '{}', 0, 'succeeded', 0, 1 FROM numbers`)
       await add('first', {}, 'a grey heron')
-      await addMany(1_000, 0)
+      await addMany(1_000)
       await add('theirs', { ...theirs, price: 0 }, 'a heron')
       await add('middle', {}, 'a heron')
-      await addMany(1_500, 1_000)
+      await addMany(1_500)
       const page = async (search: string, before?: number, limit = 100) => {
         const { runs, next } = await list({ before, limit, search })
         return { ids: runs.map(({ id }) => id), next }

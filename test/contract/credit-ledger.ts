@@ -1,16 +1,9 @@
 /** What the ledger of every database refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/service/store/index.js'
 import { claimRun, held } from '../support/index.js'
-import { FAILURE, fillStore } from './filled-store.js'
+import { FAILURE, fillStore, type OpenDatabase } from './filled-store.js'
 
-export interface OpenedDatabase {
-  readonly store: Store
-  /** Changes the tables behind the store's back. */
-  run(sql: string): Promise<void>
-}
-
-export function creditLedgerContract(open: () => OpenedDatabase | Promise<OpenedDatabase>): void {
+export function creditLedgerContract(open: OpenDatabase): void {
   async function createLedger() {
     const { store, run } = await open()
     const { add, keyId } = await fillStore(() => store)

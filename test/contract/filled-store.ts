@@ -7,6 +7,18 @@ import { newRun, storedOutput } from '../support/index.js'
 /** Gives an empty store. It is called within a test. */
 export type OpenStore = () => Store | Promise<Store>
 
+/** Like `OpenStore`, with a way to change the tables behind the store's back. */
+export type OpenDatabase = () => OpenedDatabase | Promise<OpenedDatabase>
+
+interface OpenedDatabase {
+  readonly store: Store
+  run(sql: string): Promise<void>
+}
+
+/** The table `numbers` of a statement. Its `n` is from 1 to this number. */
+export const numbers = (count: number): string =>
+  `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
+
 export const OUTPUT = storedOutput()
 export const FAILURE = { code: 'render_failed', message: 'no' }
 export const CRASHED = { code: 'renderer_crashed', message: 'gave up' }

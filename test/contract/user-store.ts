@@ -1,11 +1,12 @@
 /** What every database keeps to about the console's users. */
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/index.js'
-import { fillStore, type OpenStore } from './filled-store.js'
+import { fillStore, numbers, type OpenDatabase } from './filled-store.js'
 
-export function userContract(open: OpenStore): void {
+export function userContract(open: OpenDatabase): void {
   async function fill() {
-    const { store, accountId } = await fillStore(open)
+    const { store, run } = await open()
+    const { accountId } = await fillStore(() => store)
     const addUser = async (email: string) => (await store.addUser({ email, accountId, nowMs: 5 })) ?? 0
     const userId = await addUser('ann@example.com')
     const other = await addUser('bob@example.com')
@@ -17,7 +18,7 @@ export function userContract(open: OpenStore): void {
     const addLink = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
       store.addLink({ hash, userId: of, nowMs, expiresAtMs })
     const hashes = async () => (await store.listSessions(userId, 20)).map(({ hash }) => hash)
-    return { store, accountId, addUser, userId, other, addSession, addLink, hashes }
+    return { store, run, addUser, userId, other, addSession, addLink, hashes }
   }
 
   test.each<
@@ -78,8 +79,9 @@ export function userContract(open: OpenStore): void {
 
   describe('a session', () => {
     test('each new session or link removes up to 500 expired sessions', async () => {
-      const { store, addSession, addLink } = await fill()
-      for (let n = 0; n < 600; n++) await addSession(`old_${n}`)
+      const { store, run, userId, addLink } = await fill()
+      await run(`INSERT INTO tokens (user_id, kind, hash, created_at, used_at, expires_at)
+        ${numbers(600)} SELECT ${userId}, 'session', n, 1, 1, 100 FROM numbers`)
       const left = async () => (await store.listUsers(50))[0]?.sessions
       expect(await left()).toBe(600)
       await addLink('one', { nowMs: 100, expiresAtMs: 200 })

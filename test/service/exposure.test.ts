@@ -2,23 +2,18 @@ import { expect, test } from 'vitest'
 import { isOpenToOthers } from '../../src/service/http/connections.js'
 
 test.each([
-  [undefined, undefined, [], false],
-  ['127.0.0.1', undefined, [], false],
-  ['localhost', undefined, [], false],
-  ['::1', undefined, [], false],
-  ['0.0.0.0', undefined, [], true],
-  ['192.168.1.5', undefined, [], true],
-  ['127.0.0.1', 'https://media.example.com', [], true],
-  ['127.0.0.1', 'http://localhost:7878', [], true],
-  ['127.0.0.1', undefined, ['127.0.0.1'], true],
-])(
-  'bound to %s with public URL %s and proxies %j, a service is open to others: %s',
-  (host, publicUrl, trustedProxies, open) => {
-    expect(isOpenToOthers({ host, publicUrl, trustedProxies, role: 'all' })).toBe(open)
-  },
-)
-
-test.each(['worker', 'api'] as const)('a node with the role %s is part of a service for others', (role) => {
-  const privately = { host: '127.0.0.1', publicUrl: undefined, trustedProxies: [] }
-  expect(isOpenToOthers({ ...privately, role })).toBe(true)
+  [{}, false],
+  [{ host: undefined }, false],
+  [{ host: 'localhost' }, false],
+  [{ host: '::1' }, false],
+  [{ host: '0.0.0.0' }, true],
+  [{ host: '192.168.1.5' }, true],
+  [{ publicUrl: 'https://media.example.com' }, true],
+  [{ publicUrl: 'http://localhost:7878' }, true],
+  [{ trustedProxies: ['127.0.0.1'] }, true],
+  [{ role: 'worker' }, true],
+  [{ role: 'api' }, true],
+] as const)('a service on 127.0.0.1, or with %j, is open to others: %s', (options, open) => {
+  const alone = { host: '127.0.0.1', publicUrl: undefined, trustedProxies: [], role: 'all' } as const
+  expect(isOpenToOthers({ ...alone, ...options })).toBe(open)
 })

@@ -1,27 +1,20 @@
-/** The public interface: the list of names, and what a client does with invalid values. */
+/** The public interface: what a client does with invalid values. Its names: e2e/library.test.ts. */
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { type CreateBody, createClient, type Fetch, RushesError } from '../src/index.js'
-import { finishedState, ONE_PIXEL_PNG, responseOf, scripted, temporaryFolder } from './support/index.js'
-
-it('the module exports these values', async () => {
-  const library = await import('../dist/index.js' as string)
-  expect(Object.keys(library).sort().join(' ')).toBe(
-    'EXIT HttpFailure KINDS MODEL_INPUTS OWN_CODES PROBLEMS RushesError createClient',
-  )
-})
+import {
+  finishedState,
+  ONE_PIXEL_PNG,
+  rejection,
+  responseOf,
+  scripted,
+  temporaryFolder,
+} from './support/index.js'
 
 const BASE = { baseUrl: 'https://api.example.com', apiKey: 'key' }
 const BODY: CreateBody = { model: 'acme/still-1', input: { prompt: 'a fox' } }
 const CIRCLE: Record<string, unknown> = {}
 CIRCLE.again = CIRCLE
-
-/** The error that a call rejects with. A call that throws at once fails the test. */
-const errorOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.fail('it did not reject'),
-    (error) => error,
-  )
 
 type Call = (client: ReturnType<typeof createClient>) => Promise<unknown>
 const drained: Call = async (client) => {
@@ -46,7 +39,7 @@ it.each<[string, Call]>([
   ['an answer that is no run', (client) => client.download({} as never)],
 ])('a client rejects with a RushesError, before anything is sent, %s', async (_, call) => {
   const { fetch, requests } = scripted({ status: 500 })
-  const error = await errorOf(call(createClient({ ...BASE, fetch })))
+  const error = await rejection(call(createClient({ ...BASE, fetch })))
   expect(error).toBeInstanceOf(RushesError)
   expect({ code: error.code, requests }).toEqual({ code: 'usage', requests: [] })
   expect(existsSync('/run_1.png')).toBe(false)
@@ -55,7 +48,7 @@ it.each<[string, Call]>([
 it('a client rejects with a RushesError, before anything is sent, says which field has a path, and what to do', async () => {
   const { fetch } = scripted()
   const call = createClient({ ...BASE, fetch }).create({ ...BODY, input: { end_image_url: 'b.png' } })
-  expect(await errorOf(call)).toMatchObject({
+  expect(await rejection(call)).toMatchObject({
     message:
       'The input has the field "end_image_url", which takes an http(s) or data: URL, not "b.png". Nothing was sent.',
     hint: 'Read the file, and send it as a data: URL.',
@@ -83,19 +76,19 @@ it('foreign errors become the cause of a RushesError when a callback throws them
   const onRetry = () => {
     throw cause
   }
-  expect(await errorOf(client.create(BODY, { onRetry }))).toMatchObject({ code: 'internal', cause })
+  expect(await rejection(client.create(BODY, { onRetry }))).toMatchObject({ code: 'internal', cause })
 })
 
 it('foreign errors leave the outcome of a create unknown when fetch throws them', async () => {
   const fetch = () => Promise.reject(new TypeError('fetch failed'))
   const client = createClient({ ...BASE, fetch })
-  expect(await errorOf(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
+  expect(await rejection(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
 })
 
 it('foreign errors pass on the reason of an aborted signal', async () => {
   const stop = AbortSignal.abort(new Error('enough'))
   const client = createClient({ ...BASE, fetch: scripted({ status: 500 }).fetch })
-  expect(await errorOf(client.get('run_1', stop))).toBe(stop.reason)
+  expect(await rejection(client.get('run_1', stop))).toBe(stop.reason)
 })
 
 it('a partly failed download names the complete files', async () => {
@@ -104,7 +97,7 @@ it('a partly failed download names the complete files', async () => {
   const fetch: Fetch = async ({ url }) =>
     responseOf({ status: url.pathname === '/2' ? 400 : 200, body: ONE_PIXEL_PNG })
   const urls = ['https://cdn.test/1', 'https://cdn.test/2', 'https://cdn.test/3']
-  const error = await errorOf(
+  const error = await rejection(
     createClient({ ...BASE, fetch }).download(finishedState('run_1', urls), {
       folder,
       onFile: ({ path }) => told.push(path),

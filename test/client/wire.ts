@@ -12,7 +12,7 @@ import {
   scriptedList,
 } from '../support/index.js'
 
-export type { Step }
+export { rejection, type Step } from '../support/index.js'
 
 export const BASE_URL = 'https://api.test/prefix'
 export const KEY = 'sk-test-0123456789-secret'
@@ -84,14 +84,4 @@ export function createBench(
     fetch: wire.fetch,
   })
   return { ...wire, client, clock, lines }
-}
-
-/** The error that a promise rejects with; fails the test when it does not. */
-export async function rejection(promise: Promise<unknown>): Promise<unknown> {
-  try {
-    await promise
-  } catch (error) {
-    return error
-  }
-  throw new Error('was expected to reject')
 }

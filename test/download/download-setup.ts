@@ -12,8 +12,6 @@ import { systemClock } from '../../src/host/clock.js'
 import type { Fetch } from '../../src/host/http.js'
 import { listen, ONE_PIXEL_PNG, openNetwork, temporaryFolder } from '../support/index.js'
 
-export const newFolder = temporaryFolder
-
 /** Every path below a folder, sorted: what a command has left. */
 export const contents = (folder: string): readonly string[] =>
   (readdirSync(folder, { recursive: true }) as string[]).sort()
@@ -66,7 +64,7 @@ export async function download(one: OneOutput) {
   const { url = 'https://host.example/x', folder, fetch, target, ...rest } = one
   const { runId = 'run-1', kind = 'image', freshUrl, ...options } = rest
   const work = createWork(fetch)
-  const where = target ?? into(folder ?? newFolder()).target
+  const where = target ?? into(folder ?? temporaryFolder()).target
   const [result] = await work.download([{ url, runId, kind, freshUrl }], { ...options, target: where })
   if (result === undefined) throw new Error('no result')
   const error = result.ok ? undefined : result.error

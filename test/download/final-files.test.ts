@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { createGate, responseOf, until } from '../support/index.js'
-import { contents, download, newFolder, PNG, toPath } from './download-setup.js'
+import { createGate, responseOf, temporaryFolder, until } from '../support/index.js'
+import { contents, download, PNG, toPath } from './download-setup.js'
 
 /** Downloads to a path. `chunks`: what arrives. */
 const put = (
@@ -41,7 +41,7 @@ const refused = (message: string) => ({
 })
 
 it('a file has the folders it needs, and the mode of any file', async () => {
-  const folder = newFolder()
+  const folder = temporaryFolder()
   expect(await put(join(folder, 'a/b/fox.png'))).toMatchObject({ ok: true })
   expect(contents(folder)).toEqual(['a', 'a/b', 'a/b/fox.png'])
   expect(statSync(join(folder, 'a/b/fox.png')).mode & 0o777).toBe(0o666 & ~process.umask())
@@ -49,7 +49,7 @@ it('a file has the folders it needs, and the mode of any file', async () => {
 
 describe('without --overwrite', () => {
   it('a file that came meanwhile stays', async () => {
-    const path = join(newFolder(), 'fox.png')
+    const path = join(temporaryFolder(), 'fox.png')
     const late = async function* () {
       yield Buffer.alloc(5_000)
       writeFileSync(path, 'mine')
@@ -61,7 +61,7 @@ describe('without --overwrite', () => {
   })
 
   it('a name that waits for its extension is refused at the first bytes', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'run-1.png'), 'mine')
     let asked = 0
     const chunks = async function* () {
@@ -74,7 +74,7 @@ describe('without --overwrite', () => {
   })
 
   it('a link is in the way, also one that leads nowhere', async () => {
-    const path = join(newFolder(), 'fox.png')
+    const path = join(temporaryFolder(), 'fox.png')
     symlinkSync('nowhere', path)
     expect(await put(path)).toEqual(refused('already exists'))
   })
@@ -84,7 +84,7 @@ it.each([
   ['without --overwrite one succeeds, and the other names the file', false],
   ['with --overwrite both succeed, and the last one stays', true],
 ])('of two downloads to one path at once, %s', async (_, overwrite) => {
-  const path = join(newFolder(), 'fox.png')
+  const path = join(temporaryFolder(), 'fox.png')
   const both = createGate()
   let halfway = 0
   const racing = async function* (content: string) {
@@ -108,7 +108,7 @@ describe('with --overwrite', () => {
   const overwrite = true
 
   it('a file is replaced, but only by a whole one', async () => {
-    const path = join(newFolder(), 'fox.png')
+    const path = join(temporaryFolder(), 'fox.png')
     writeFileSync(path, 'old')
     const broken = async function* () {
       yield PNG
@@ -123,7 +123,7 @@ describe('with --overwrite', () => {
   })
 
   it('a file of an earlier command that is unchanged is not downloaded again', async () => {
-    const path = join(newFolder(), 'fox.png')
+    const path = join(temporaryFolder(), 'fox.png')
     const first = await put(path)
     const earlier = first.ok ? [first.file] : []
     const never = async function* () {
@@ -137,7 +137,7 @@ describe('with --overwrite', () => {
   })
 
   it('a link is replaced itself', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'other'), 'mine')
     symlinkSync('other', join(folder, 'fox.png'))
     expect(await put(join(folder, 'fox.png'), { overwrite })).toMatchObject({ ok: true })
@@ -146,7 +146,7 @@ describe('with --overwrite', () => {
   })
 
   it('a folder, a device or a link to one is not', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     mkdirSync(join(folder, 'fox.png'))
     symlinkSync('/dev/null', join(folder, 'null'))
     expect(await put(join(folder, 'fox.png'), { overwrite })).toEqual(refused('fox.png is a folder'))
@@ -162,7 +162,7 @@ describe('a disk that does not take it', () => {
     ['a folder', mkdirSync, false, 'fox.png is a folder'],
     ['a device, with --overwrite', (path) => symlinkSync('/dev/null', path), true, 'is not a regular file'],
   ])('has %s under the name by the time the file is complete', async (_, make, overwrite, message) => {
-    const path = join(newFolder(), 'fox.png')
+    const path = join(temporaryFolder(), 'fox.png')
     const chunks = async function* () {
       yield Buffer.alloc(5_000)
       make(path)
@@ -173,14 +173,14 @@ describe('a disk that does not take it', () => {
   })
 
   it('has a file where a folder should be', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'a'), '')
     expect(await put(join(folder, 'a/fox.png'))).toEqual(refused('a part of the path is a file'))
     expect(await put(join(folder, 'a/b/{id}.{ext}'))).toEqual(refused('a part of the path is a file'))
   })
 
   it('loses its folder meanwhile', async () => {
-    const folder = join(newFolder(), 'out')
+    const folder = join(temporaryFolder(), 'out')
     const chunks = async function* () {
       yield Buffer.alloc(5_000)
       await until('a part', () => existsSync(folder) && contents(folder).length > 0)

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { scriptedList } from '../support/index.js'
+import { scriptedList, temporaryFolder } from '../support/index.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
-import { contents, download, newFolder, PNG, sha256 } from './download-setup.js'
+import { contents, download, PNG, sha256 } from './download-setup.js'
 
 /** Another file, which only its ETag tells apart. */
 const SAME_LENGTH = Buffer.concat([PNG, Buffer.alloc(WHOLE.length - PNG.length, 'another')])
@@ -40,7 +40,7 @@ it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
     SAME_LENGTH,
   ],
 ])('after a broken connection %s', async (_, turns, ranges, file) => {
-  const folder = newFolder()
+  const folder = temporaryFolder()
   const requested = host(...turns)
   expect(await download({ fetch: requested.fetch, folder })).toMatchObject({
     ok: true,

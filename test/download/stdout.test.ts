@@ -2,9 +2,9 @@ import { PassThrough, Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DownloadOptions } from '../../src/download/index.js'
-import { scriptedList, until } from '../support/index.js'
+import { scriptedList, temporaryFolder, until } from '../support/index.js'
 import { host } from './breaking-host.js'
-import { contents, createWork, download, newFolder, output, PNG } from './download-setup.js'
+import { contents, createWork, download, output, PNG } from './download-setup.js'
 
 const target = { kind: 'stdout' } as const
 const BIG = 1_000_000
@@ -30,7 +30,7 @@ function collector() {
 describe('-o -', () => {
   let temporary = ''
   beforeEach(() => {
-    temporary = newFolder()
+    temporary = temporaryFolder()
     vi.stubEnv('TMPDIR', temporary)
   })
 

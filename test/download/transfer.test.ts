@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createGate, responseOf, type Scripted, scriptedList } from '../support/index.js'
+import { createGate, responseOf, type Scripted, scriptedList, temporaryFolder } from '../support/index.js'
 import {
   contents,
   createWork,
@@ -14,7 +14,6 @@ import {
   into,
   JPEG,
   MP4,
-  newFolder,
   output,
   PNG,
   serve,
@@ -27,7 +26,7 @@ const URL = 'https://host.example/x'
 
 describe('a download', () => {
   it('names the file after its run, with the extension of its bytes', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     const host = await serve((_, response) => response.setHeader('content-type', 'image/png').end(PNG))
     const url = `${host}/out/1?X-Signature=secret`
     const path = `${folder}/run-1.png`
@@ -52,7 +51,7 @@ describe('a download', () => {
   })
 
   it('trusts the bytes more than the host, and keeps the name that the user gave', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     const fetch = scriptedList({ status: 200, body: JPEG, headers: { 'content-type': 'image/png' } }).fetch
     const file = { path: `${folder}/run-1.jpg`, content_type: 'image/jpeg' }
     expect(await download({ fetch, folder })).toMatchObject({ file })
@@ -77,7 +76,7 @@ describe('a download', () => {
       if (url.pathname === '/3') return responseOf({ status: 404 })
       return responseOf({ status: 200, body: url.pathname === '/5' ? MP4 : PNG })
     }
-    const folder = newFolder()
+    const folder = temporaryFolder()
     const outputs = [1, 2, 3, 4, 5, 6].map((at) => output(`https://host.example/${at}`))
     const settled: string[] = []
     const results = await createWork(fetch).download(outputs, {
@@ -99,7 +98,7 @@ describe('a download', () => {
     }).fetch
     const told: DownloadProgress[] = []
     const onProgress = (progress: DownloadProgress) => told.push(progress)
-    await createWork(fetch).download([output(URL), output(URL)], { ...into(newFolder()), onProgress })
+    await createWork(fetch).download([output(URL), output(URL)], { ...into(temporaryFolder()), onProgress })
     const totalBytes = 2 * PNG.length
     expect(told.at(-1)).toEqual({ receivedBytes: totalBytes, totalBytes })
   })
@@ -123,7 +122,7 @@ describe('an incomplete response', () => {
   ])(
     'that %s is requested again five times, then fails and leaves no file',
     async (_, length, response, reason) => {
-      const folder = newFolder()
+      const folder = temporaryFolder()
       const { fetch, requests } = scriptedList({
         status: 200,
         headers: { 'content-length': length },
@@ -167,7 +166,7 @@ describe('a response that is not the file', () => {
   })
 
   it('refuses a web page in place of a picture, and writes no file', async () => {
-    const folder = newFolder()
+    const folder = temporaryFolder()
     const page = '<!doctype html><title>Sign in</title>'
     const { fetch } = scriptedList({
       status: 200,
@@ -226,7 +225,7 @@ describe('redirects', () => {
       { status: 307, headers: { location: 'https://other.example/notes.md' } },
       { status: 200, body: 'plain' },
     )
-    const folder = newFolder()
+    const folder = temporaryFolder()
     const path = `${folder}/run-1.md`
     expect(await download({ fetch, folder })).toMatchObject({ file: { url: URL, path } })
     const asked = [URL, 'https://host.example/b?c', 'https://other.example/notes.md']
@@ -255,7 +254,7 @@ describe('redirects', () => {
 
 // Which encodings are decoded, and how, is in response-body.test.ts.
 it('an encoded response is saved decoded, and requested again when it cannot be decoded', async () => {
-  const folder = newFolder()
+  const folder = temporaryFolder()
   const received = (body: Uint8Array, encoding = 'gzip') => {
     const { fetch } = scriptedList({ status: 200, body, headers: { 'content-encoding': encoding } })
     return download({ fetch, folder, overwrite: true })
@@ -268,4 +267,50 @@ it('an encoded response is saved decoded, and requested again when it cannot be 
   expect(contents(folder)).toEqual([])
   const file = { bytes: PNG.length, sha256: sha256(PNG) }
   expect(await received(gzipSync(PNG))).toMatchObject({ ok: true, file })
+})
+
+describe('an abort', () => {
+  it('leaves only files that were complete', async () => {
+    const folder = temporaryFolder()
+    const stop = new AbortController()
+    const host = await serve(({ url }, response) => {
+      if (url === '/whole') return response.end(PNG)
+      response.writeHead(200, { 'content-length': 100_000 })
+      response.write(Buffer.alloc(20_000))
+    })
+    let whole = false
+    let received = 0
+    // Either may come last.
+    const stopWhenBoth = () => {
+      if (whole && received > 60_000) stop.abort('SIGINT')
+    }
+    const paths = ['/1', '/2', '/whole', '/4', '/5']
+    const downloading = createWork().download(
+      paths.map((path, at) => output(host + path, { runId: `run-${at}` })),
+      {
+        ...into(folder),
+        signal: stop.signal,
+        onSettled: () => {
+          whole = true
+          stopWhenBoth()
+        },
+        onProgress: ({ receivedBytes }) => {
+          received = receivedBytes
+          stopWhenBoth()
+        },
+      },
+    )
+    await expect(downloading).rejects.toBe('SIGINT')
+    expect(contents(folder)).toEqual(['run-2.png'])
+  })
+
+  it('between two tries ends the wait', async () => {
+    const stop = new AbortController()
+    const { fetch, requests } = scriptedList(() => {
+      stop.abort('SIGTERM')
+      return { status: 503 }
+    })
+    await expect(download({ fetch, signal: stop.signal })).rejects.toBe('SIGTERM')
+    expect(requests).toHaveLength(1)
+  })
 })

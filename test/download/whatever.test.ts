@@ -3,9 +3,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { temporaryFolder } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
-import { download, newFolder, sha256 } from './download-setup.js'
+import { download, sha256 } from './download-setup.js'
 
 const RUNS = 60 * PROOF
 
@@ -38,7 +39,7 @@ it('there is one whole file under the name, or none', async () => {
   const commands = fc.array(command, { minLength: 1, maxLength: 3 })
   await fc.assert(
     fc.asyncProperty(turns, commands, async (turns, commands) => {
-      const folder = newFolder()
+      const folder = temporaryFolder()
       const path = join(folder, 'run-1.png')
       const { fetch } = host(...turns.map(honest))
       for (const stopAfter of [...commands, undefined]) {

@@ -23,6 +23,7 @@ import {
   createManualClock,
   listen,
   openNetwork,
+  rejection,
   temporaryFolder,
   until,
 } from '../support/index.js'
@@ -54,10 +55,7 @@ const post = (url: string, more: Partial<ServerRequest> = {}): ServerRequest =>
   get(url, { method: 'POST', body: Buffer.from('{}'), fresh: true, ...more })
 
 async function failure(promise: Promise<unknown>): Promise<HttpFailure> {
-  const error = await promise.then(
-    () => new Error('was expected to fail'),
-    (reason: unknown) => reason,
-  )
+  const error = await rejection(promise)
   if (!(error instanceof HttpFailure)) throw error
   expect(inspect(error, { depth: Number.POSITIVE_INFINITY, showHidden: true })).not.toContain(KEY)
   return error

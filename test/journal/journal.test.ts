@@ -4,7 +4,7 @@ import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { integrityOf } from '../../src/host/database.js'
 import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
-import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
+import { JOURNAL_MIGRATIONS, listStatement } from '../../src/journal/rows.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
@@ -80,26 +80,6 @@ describe('the life of a row', () => {
     journal.markUnconfirmed(refused, LOST)
     journal.unsent(refused)
     expect(idsIn(journal)).toEqual(['r1'])
-  })
-
-  it('goes from the intent to the end', () => {
-    const { journal, advance } = createTestJournal()
-    const place = intend(journal)
-    expect(journal.last(ADDRESS)).toMatchObject({ phase: 'sending', status: 'sending', key: place.key })
-    journal.accepted(place, { id: 'r1', status: 'queued' })
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      ...{ row: place.row, phase: 'running', status: 'queued', key: undefined },
-    })
-    see(journal, GOING)
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'running', status: 'processing' })
-    advance(42_000)
-    see(journal, succeeded('https://x.example/1'))
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      phase: 'succeeded',
-      urls: ['https://x.example/1'],
-      elapsedMs: 42_000,
-      finishedAtMs: Date.UTC(2026, 0, 1, 0, 0, 42),
-    })
   })
 
   const UNKNOWN = failed('no answer', { service: { error: { code: 'outcome_unknown' } } })
@@ -344,6 +324,24 @@ describe('a request id', () => {
     intend(journal, NAMED)
     expect(journal.findByRequest(ADDRESS, 'fox-1')?.phase).toBe('sending')
   })
+})
+
+it.each([
+  {},
+  { address: 'x' },
+  { status: 'x' },
+  { kind: 'x' },
+  { model: 'x' },
+  { sinceMs: 1 },
+  { beforeMs: 1 },
+  { address: 'x', kind: 'x', model: 'x', status: 'x', sinceMs: 1, beforeMs: 2 },
+])('runs are listed by %j through an index, without a sort', (filter) => {
+  const database = new Database(createTestJournal().path)
+  const { sql, values } = listStatement({ ...filter, limit: 50 })
+  const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(values.map(() => 'x')))
+  database.close()
+  expect(plan).toMatch(/USING INDEX runs_by_time/)
+  expect(plan).not.toMatch(/TEMP B-TREE/)
 })
 
 describe('several processes', () => {

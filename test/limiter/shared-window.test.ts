@@ -4,15 +4,27 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import type { Limiter } from '../../src/limiter/index.js'
-import { keyHashOf, type SharedWindow } from '../../src/limiter/shared-window.js'
+import type { Clock } from '../../src/host/clock.js'
+import { Limiter } from '../../src/limiter/index.js'
+import { keyHashOf, SharedWindow } from '../../src/limiter/shared-window.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
-import { createManualClock, temporaryFolder } from '../support/index.js'
-import { createTestLimiter, openTestWindow } from './ledgers.js'
+import { createManualClock, temporaryFolder, whenOver } from '../support/index.js'
 import { itKeepsTheLimit } from './window-tests.js'
 
 const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
+
+/** One more process on a file: each call is a neighbour of its own. */
+function createTestLimiter(
+  clock: Clock,
+  path: string,
+  keyHash = 'a key',
+  onLost: (error: unknown) => void = (error) => expect.unreachable(String(error)),
+): Limiter {
+  const limiter = new Limiter(clock, { open: () => new SharedWindow({ path, keyHash, clock }), onLost })
+  whenOver(() => limiter.close())
+  return limiter
+}
 
 function createNeighbours(count: number) {
   const clock = createManualClock()
@@ -60,7 +72,10 @@ function take(window: SharedWindow, spare = 0): number {
 function createWindows(keys: readonly string[] = ['a key', 'a key']) {
   const clock = createManualClock()
   const path = join(temporaryFolder(), 'limits.db')
-  const windows = keys.map((keyHash) => openTestWindow(clock, path, keyHash))
+  const windows = keys.map((keyHash) => new SharedWindow({ path, keyHash, clock }))
+  whenOver(() => {
+    for (const window of windows) window.close()
+  })
   return { clock, path, windows: windows as [SharedWindow, SharedWindow] }
 }
 

@@ -61,13 +61,9 @@ describe('an input', () => {
       ({ parameter, message }) => `${parameter} ${message}`,
     )
 
-  it('with every allowed value is right', () => {
-    for (const kind of KINDS) {
-      expect(said(kind, { prompt: '' })).toEqual([])
-      for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
-        for (const value of 'enum' in schema ? schema.enum : [])
-          expect(said(kind, { prompt: 'x', [name]: value })).toEqual([])
-    }
+  // Every allowed value: batch/manifest-schema.test.ts.
+  it('may have an empty prompt, unknown parameters, and as many references as its kind allows', () => {
+    for (const kind of KINDS) expect(said(kind, { prompt: '' })).toEqual([])
     expect(said('image', { prompt: 'x', image_urls: Array(14).fill('u'), seed: 1 })).toEqual([])
     expect(said('video', { prompt: 'x', image_urls: Array(99).fill('u') })).toEqual([])
   })

@@ -6,8 +6,13 @@ import { RushesError } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
 import { deliver } from '../../src/runs/deliver.js'
 import type { RunsSession } from '../../src/runs/run.js'
-import { createManualClock, ONE_PIXEL_PNG, responseOf, temporaryFolder } from '../support/index.js'
-import { runState } from '../support/runs.js'
+import {
+  createManualClock,
+  finishedState,
+  ONE_PIXEL_PNG,
+  responseOf,
+  temporaryFolder,
+} from '../support/index.js'
 
 const OUTPUTS = 16
 
@@ -29,7 +34,7 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
     await clock.sleep(1_000, signal)
     return responseOf({ status: 200, body: ONE_PIXEL_PNG })
   }
-  const run = runState({ status: 'succeeded', phase: 'succeeded', urls: urlsFor(firstMs) })
+  const run = finishedState('run_1', urlsFor(firstMs))
   const client = {
     async get() {
       if (failing.includes(++asked)) throw new RushesError('network', 'away')

@@ -4,7 +4,14 @@ import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } fr
 import { join } from 'node:path'
 import Database from 'libsql'
 import type { JournalRun } from '../../src/journal/index.js'
-import { type CliService, type CommandLine, createCliService, type RunAtService, wordsOf } from './cli.js'
+import {
+  type CliService,
+  type CommandLine,
+  createCliService,
+  createsIn,
+  type RunAtService,
+  wordsOf,
+} from './cli.js'
 import { createFamilyEngine } from './engines.js'
 import { withJournal } from './journal.js'
 import { temporaryFolder } from './temporary-folder.js'
@@ -69,8 +76,8 @@ export async function createFamily(
         .sort(),
     /** Returns the prompts of the creates since the last call, in order. */
     created: () => {
-      const posts = service.requests.splice(0).filter(({ method }) => method === 'POST')
-      return posts.map(({ body }) => bodyOf(body).input.prompt)
+      const sent = createsIn(service.requests.splice(0))
+      return sent.map(({ input }) => String(input.prompt))
     },
     run: (words: CommandLine = [], runOptions: RunAtService = {}) =>
       service.run(['batch', manifest, ...wordsOf(words)], runOptions),
@@ -78,13 +85,13 @@ export async function createFamily(
 }
 
 interface Body {
-  readonly input: { readonly prompt: string; readonly image_urls?: readonly string[] }
+  readonly input: { readonly prompt: string }
 }
 export const bodyOf = (body: Uint8Array | undefined): Body => JSON.parse(Buffer.from(body ?? []).toString())
 
 export const imagesSentFor = ({ requests }: CliService, prompt: string): readonly string[] =>
-  requests
-    .filter(({ method, body }) => method === 'POST' && bodyOf(body).input.prompt === prompt)
-    .flatMap(({ body }) => bodyOf(body).input.image_urls ?? [])
+  createsIn(requests)
+    .filter(({ input }) => input.prompt === prompt)
+    .flatMap(({ input }) => (input.image_urls ?? []) as readonly string[])
 
 export const sha256 = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')

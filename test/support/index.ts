@@ -75,7 +75,14 @@ export {
 // Connections on loopback, and a folder.
 export { listen, openNetwork } from './network.js'
 export { onePixel, overPort, personAt, quickEngines, serveQuickly } from './quick-service.js'
-export { responseOf, type Scripted, type ScriptedService, type Step, scriptedList } from './responses.js'
+export {
+  rejection,
+  responseOf,
+  type Scripted,
+  type ScriptedService,
+  type Step,
+  scriptedList,
+} from './responses.js'
 // The store of a service, and runs in it.
 export { claimRun, held, newRun, storedOutput, storedRun } from './runs.js'
 export {

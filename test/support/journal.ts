@@ -6,6 +6,7 @@ import { type Intent, type IntentRow, Journal, type JournalRun } from '../../src
 import type { DownloadedFile } from '../../src/protocol/media.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { readyDatabase } from './ready-database.js'
+import { runState } from './runs.js'
 
 /** Opens the journal, runs the function, and closes it. */
 export function withJournal<Result>(
@@ -88,7 +89,5 @@ export function addRow(home: string, { id, urls, state, files, at, ...more }: Pa
   withJournal(home, add, undefined, at)
 }
 
-export const finishedState = (id: string, urls: readonly string[]): RunState => ({
-  ...{ id, status: 'succeeded', phase: 'succeeded', urls, service: {} },
-  ...{ failure: undefined, createdAt: undefined, finishedAt: undefined },
-})
+export const finishedState = (id: string, urls: readonly string[]): RunState =>
+  runState({ id, status: 'succeeded', phase: 'succeeded', urls })

@@ -1,4 +1,5 @@
-/** Responses without a network. */
+/** Responses without a network, and errors. */
+import { expect } from 'vitest'
 import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from '../../src/host/http.js'
 
 export interface Scripted {
@@ -55,3 +56,11 @@ export function scriptedList(...steps: readonly Step[]): ScriptedService {
     },
   }
 }
+
+/** The error with which a promise rejects. A promise that does not reject fails the test. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into errors of every shape
+export const rejection = (promise: Promise<unknown>): Promise<any> =>
+  promise.then(
+    () => expect.unreachable('it did not reject'),
+    (error) => error,
+  )

@@ -236,11 +236,13 @@ export interface ShownRun {
   readonly finishedAtMs: number | undefined
 }
 
-/** Whether the run can still change: it has not ended, or the service is still stopping it. */
-export const isUnderWay = ({ status, failure }: ShownRun): boolean =>
-  status === 'queued' || status === 'processing' || failure?.code === 'canceling'
+/** Whether the run can still change. */
+export const isUnderWay = ({ status }: ShownRun): boolean => status === 'queued' || status === 'processing'
 
-export const canCancel = ({ status }: ShownRun): boolean => status === 'queued' || status === 'processing'
+/** Whether the run was canceled, and the service is still stopping it. */
+export const isStopping = ({ failure }: Pick<ShownRun, 'failure'>): boolean => failure?.code === 'canceling'
+
+export const canCancel = (run: ShownRun): boolean => isUnderWay(run) && !isStopping(run)
 
 export interface KeyChoice {
   readonly id: number

@@ -16,6 +16,7 @@ import {
   Copy,
   canCancel,
   Icon,
+  isStopping,
   isUnderWay,
   Notice,
   type ShownOutput,
@@ -125,7 +126,7 @@ function Result({ run, prompt, document }: RunView) {
         />
       )
     case 'processing':
-      return <Waiting run={run} text={renderingText(run)} />
+      return <Waiting run={run} text={(isStopping(run) && run.failure?.message) || renderingText(run)} />
     case 'failed':
       return (
         <Notice tone="bad" title="This run failed.">

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { linkTo } from '../../console/format.js'
-import type { ShownRun } from '../../console/parts.js'
+import { isStopping, type ShownRun } from '../../console/parts.js'
 import { RunPage, type RunView, StateAnswer } from '../../console/run-page.js'
 import { LiveAnswer, type RunsLayout, RunsPage } from '../../console/runs-page.js'
 import { isSentImage } from '../../protocol/media.js'
@@ -112,8 +112,9 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
 
   site.post(app, '/runs/:id/cancel', async (_form, request, reply) => {
     const { id } = request.params as ById['Params']
-    const { status } = await endpoints.cancelRun(site.account(request), id, site.proof(request))
-    return site.redirect(reply, linkTo(`/runs/${id}`, { cancel: status === 'canceled' ? undefined : 'late' }))
+    const run = await endpoints.cancelRun(site.account(request), id, site.proof(request))
+    const isCanceled = run.status === 'canceled' || isStopping(run)
+    return site.redirect(reply, linkTo(`/runs/${id}`, { cancel: isCanceled ? undefined : 'late' }))
   })
 }
 

@@ -16,6 +16,7 @@ import {
   wordsOf,
 } from '../../support/console.js'
 import {
+  createCommandedEngine,
   created,
   createInstantEngine,
   createManualClock,
@@ -23,6 +24,7 @@ import {
   FOX,
   ONE_PIXEL_PNG,
   temporaryFolder,
+  until,
 } from '../../support/index.js'
 import { dial, isWhole } from '../../support/line.js'
 
@@ -201,6 +203,19 @@ describe('one run', () => {
     await ended(other, done)
     const late = await user.submit(`/runs/${done}/cancel`)
     expect(await user.words(late.header('location') ?? '')).toContain('The run had already ended')
+  })
+
+  test('that is being rendered says after a cancel that it is being stopped, and offers no other cancel', async () => {
+    const engine = createCommandedEngine({ stuck: true })
+    const { browser } = await signedIn({ rendering: true, engine })
+    const id = await createInConsole(browser)
+    await until('the engine started', () => engine.waiting === 1)
+    for (let times = 1; times <= 2; times++)
+      expect(leadsTo(await browser.submit(`/runs/${id}/cancel`))).toBe(`/runs/${id}`)
+    const words = await browser.words(`/runs/${id}`)
+    expect(words).toContain('The run was canceled. The service is stopping it.')
+    expect(words).not.toContain('Cancel this run?')
+    engine.finish()
   })
 
   test('keeps its row when its files are deleted', async () => {

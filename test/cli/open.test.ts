@@ -72,7 +72,7 @@ it('open says what to do with a run that has no output', async () => {
   })
   expect(await open('--last')).toMatchObject({
     code: 13,
-    stderr: expect.stringContaining(`rushes show ${key}`),
+    stderr: expect.stringContaining(`rushes show '${key}'`),
   })
   usageErrorOf(await open('nosuch'))
   usageErrorOf(await open('going_1 --last'))

@@ -50,6 +50,15 @@ it('a run that the service accepted and then does not know is an error that says
   expect(stderr).toContain('Check the runs of your account before you create it again.')
 })
 
+it.each([
+  ["it's $(odd)", `'it'\\''s $(odd)'`],
+  ['-odd', '-- -odd'],
+])('show and open name the run %s as a shell reads it', async (id, word) => {
+  const { run } = createHome({ journal: [{ id }] })
+  expect((await run('show --last')).stderr).toContain(`\`rushes status ${word}\``)
+  expect((await run('open --last')).stderr).toContain(`\`rushes wait -d ${word}\``)
+})
+
 it('status responses with the id of another run end a run with exit 8: no picture is taken, and the run stays unfinished', async () => {
   const { fetch, seen } = createOddService(['r1'], ['r2'])
   const { run, rows, home } = createHome({ fetch })

@@ -137,7 +137,7 @@ it('show --show draws the file of a run, sends nothing, and names the command th
   const gone = await service.run('show --last --show', on(PLAIN))
   const [{ id } = {}] = service.rows()
   expect(gone.stderr).toBe(
-    `Not every result of this run is on this machine. Download it with \`rushes download ${id} --show\`.\n`,
+    `Not every result of this run is on this machine. Download it with \`rushes download --show ${id}\`.\n`,
   )
   expect(service.requests).toEqual([])
   const again = await service.run(`download ${id} -o ${path} --show`, on(PLAIN))

@@ -8,6 +8,7 @@ import { labelOption } from '../flags/values.js'
 import { readIds } from '../process/io.js'
 import { isFinished, isFree, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { filterOf } from '../runs/run-selection.js'
+import { idArguments } from '../settings/globals.js'
 import { confirm } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
 
@@ -49,7 +50,7 @@ async function forgetCommand(ctx: Context, flags: ForgetFlags, names: readonly s
       usageError(
         `${nameOfRun(before)} was not removed: it has changed meanwhile ` +
           `(${before.id === now.id ? '' : `${nameOfRun(now)}, `}${now.status}).`,
-        `To remove it anyway, use \`rushes forget '${nameOfRun(now)}'\`.`,
+        `To remove it anyway, use \`rushes forget ${idArguments([nameOfRun(now)]).join(' ')}\`.`,
       ),
     )
   if (out.mode.json) for (const row of removed) out.json({ forgotten: nameOfRun(row) })

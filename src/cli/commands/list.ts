@@ -2,7 +2,6 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
-import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { summaryOf } from '../../protocol/identity.js'
@@ -17,6 +16,7 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
 import { createFileFinder, flagsToReach, isOnDisk, isOtherId, nameOfRun } from '../runs/journal-rows.js'
 import { addFilterOptions, addRunId, type FilterOptions, filterOf, selectRun } from '../runs/run-selection.js'
+import { idArguments } from '../settings/globals.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, tabRow } from '../terminal/format.js'
 import type { Style } from '../terminal/output.js'
@@ -59,10 +59,12 @@ export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?
   }
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
   await printTable(out, [], rows)
-  if (run.phase === 'running')
+  if (run.phase === 'running') {
+    const words = idArguments([nameOfRun(run)]).join(' ')
     out.note(
-      `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,
+      `This is the status of the last request. For the current status, run \`rushes status ${words}\`.`,
     )
+  }
   if (show === true) await drawFiles(ctx, run, journal)
   return EXIT.ok
 }
@@ -74,7 +76,7 @@ async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promi
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
   for (const { path, content_type = `${run.kind}/*` } of files) await pictures?.draw({ path, content_type })
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
-  const words = [...(await flagsToReach(ctx, run)), quoteWord(nameOfRun(run)), '--show']
+  const words = [...(await flagsToReach(ctx, run)), '--show', ...idArguments([nameOfRun(run)])]
   ctx.out.note(
     `Not every result of this run is on this machine. Download it with \`rushes download ${words.join(' ')}\`.`,
   )

@@ -5,13 +5,13 @@ import type { Command } from 'commander'
 import { hasKnownFormat } from '../../download/file-kind.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { quoteWord } from '../../host/shell.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder, flagsToReach, nameOfRun } from '../runs/journal-rows.js'
 import { addRunId, selectRun } from '../runs/run-selection.js'
+import { idArguments } from '../settings/globals.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 
@@ -53,13 +53,14 @@ async function openCommand(
 async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> {
   const { id, phase, status } = run
   const name = nameOfRun(run)
+  const named = idArguments([name])
   const message = `${name} has no file on this machine. Its last status is ${status}.`
   if (phase === 'failed' || id === undefined)
     return new RushesError(phase === 'failed' ? 'run_failed' : 'submission_unknown', message, {
-      hint: `See it with \`rushes show ${name}\`.`,
+      hint: `See it with \`rushes show ${named.join(' ')}\`.`,
     })
   const command = phase === 'succeeded' ? 'download' : 'wait -d'
-  const words = [command, ...(await flagsToReach(ctx, run)), quoteWord(name)]
+  const words = [command, ...(await flagsToReach(ctx, run)), ...named]
   return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, {
     hint: `Download it with \`rushes ${words.join(' ')}\`.`,
   })

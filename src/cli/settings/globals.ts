@@ -101,7 +101,8 @@ export function resumeCommand(
   return commandLine(verb, globals, [...needed, ...(ids === 'all' ? ['--all'] : idArguments(ids))])
 }
 
-const idArguments = (ids: readonly string[]): readonly string[] => [
+/** The last words of a command: the ids, quoted. */
+export const idArguments = (ids: readonly string[]): readonly string[] => [
   ...(ids.some((id) => id.startsWith('-')) ? ['--'] : []),
   ...ids.map((id) => quoteWord(id).replace(/^'(-[\w.-]*)'$/, '$1')),
 ]

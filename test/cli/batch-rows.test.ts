@@ -1,7 +1,7 @@
 /** `rushes batch` with rows that use other rows, and with runs of several outputs: what is created again, sent, downloaded and replaced. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import type { Fetch } from '../../src/host/http.js'
+import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
 import { CLIP, createFamily, FAMILY, imagesSentFor, RUN, SHEET, SIT, sha256 } from '../support/family.js'
 import { createInstantEngine, lines, objects, scripted, usageErrorOf } from '../support/index.js'
@@ -167,10 +167,9 @@ it('an output that is downloaded again with other bytes is refused, and nothing 
 type Family = Awaited<ReturnType<typeof createFamily>>
 /** Writes sheet.png by hand when a run is created. */
 const editing =
-  ({ path, service }: Family): Fetch =>
-  (request) => {
-    if (request.method === 'POST') writeFileSync(path('sheet.png'), 'by hand')
-    return service.counting(request)
+  ({ path }: Family) =>
+  ({ method }: HttpRequest) => {
+    if (method === 'POST') writeFileSync(path('sheet.png'), 'by hand')
   }
 it('a file that changes while its run renders keeps its changes, with the result beside it, which later batches do not pay for', async () => {
   const family = await createFamily([SHEET])
@@ -178,7 +177,7 @@ it('a file that changes while its run renders keeps its changes, with the result
   const red = { ...SHEET, prompt: 'a red fox' }
   family.write([red, RUN])
   family.created()
-  const { code, stdout, stderr } = await family.run([], { fetch: editing(family) })
+  const { code, stdout, stderr } = await family.run([], { onRequest: editing(family) })
   expect({ code, created: family.created() }).toEqual({ code: 12, created: [red.prompt] })
   expect(readFileSync(family.path('sheet.png'), 'utf8')).toBe('by hand')
   expect(family.lock().sheet).toMatchObject({
@@ -201,11 +200,11 @@ it('a file that changes while its run renders keeps its changes, with the result
 
 it('a file that changes while its run renders gives way to the result with --overwrite, at once or in the next batch, which pays nothing', async () => {
   const family = await createFamily([SHEET])
-  expect((await family.run('--overwrite', { fetch: editing(family) })).code).toBe(0)
+  expect((await family.run('--overwrite', { onRequest: editing(family) })).code).toBe(0)
   expect(family.pictures()).toEqual(['sheet.png'])
   expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
   family.write([{ ...SHEET, prompt: 'a red fox' }])
-  await family.run([], { fetch: editing(family) })
+  await family.run([], { onRequest: editing(family) })
   const result = sha256(family.path('sheet-2.png'))
   family.created()
   expect((await family.run('--overwrite')).code).toBe(0)
@@ -216,7 +215,7 @@ it('a file that changes while its run renders gives way to the result with --ove
 it('a result beside a file that has changed takes no name of another file or of another output', async () => {
   const family = await createFamily([SHEET, { ...SHEET, name: 'sheet-2', prompt: 'another' }])
   writeFileSync(family.path('sheet-3.png'), 'mine')
-  const { code } = await family.run('--json', { fetch: editing(family) })
+  const { code } = await family.run('--json', { onRequest: editing(family) })
   expect(code).toBe(12)
   expect(family.pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet-4.png', 'sheet.png'])
   expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])

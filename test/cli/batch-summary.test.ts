@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, summaryText } from '../../src/cli/batch/ci-reports.js'
-import type { Fetch } from '../../src/host/http.js'
 import {
   type CommandLine,
   createCliService,
@@ -244,11 +243,8 @@ it('--report does not replace a file that holds anything but a report', async ()
 it('--report does not replace a file that appeared while the batch ran', async () => {
   const batch = await createBatch()
   const path = join(batch.folder, 'report.json')
-  const fetch: Fetch = (request) => {
-    writeFileSync(path, 'mine')
-    return batch.service.counting(request)
-  }
-  const { code, stderr } = await batch.run(`--report ${path}`, { fetch })
+  const onRequest = () => writeFileSync(path, 'mine')
+  const { code, stderr } = await batch.run(`--report ${path}`, { onRequest })
   expect([code, readFileSync(path, 'utf8')]).toEqual([0, 'mine'])
   expect(stderr).toContain(`warning: --report: ${path} is another file now, so the report was not written.`)
 })

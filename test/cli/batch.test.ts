@@ -191,11 +191,9 @@ it.each([
   if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
   symlinkSync('state/shots.lock.json', batch.lockPath)
   const claims: string[] = []
-  const fetch: Fetch = (request) => {
+  const onRequest = () =>
     claims.push(...readdirSync(dirname(target)).filter((name) => name.endsWith('.claim')))
-    return batch.service.counting(request)
-  }
-  expect((await batch.run([], { fetch })).code).toBe(0)
+  expect((await batch.run([], { onRequest })).code).toBe(0)
   expect(claims).toContain('.shots.lock.json.claim')
   expect(lstatSync(batch.lockPath).isSymbolicLink()).toBe(true)
   expect(JSON.parse(readFileSync(target, 'utf8')).runs).toHaveProperty('fox')
@@ -213,12 +211,12 @@ it('an output that cannot be written is an error before anything is sent', async
 
 /** Puts a folder in the place of the lock file between these two requests. */
 const blocking = (
-  { path, lockPath, service }: Awaited<ReturnType<typeof createFamily>>,
+  { path, lockPath }: Awaited<ReturnType<typeof createFamily>>,
   isFirst: (request: HttpRequest) => boolean,
   isLast: (request: HttpRequest) => boolean,
-): Fetch => {
+) => {
   const aside = path('lock.aside')
-  return (request) => {
+  return (request: HttpRequest) => {
     if (existsSync(aside) && isLast(request)) {
       rmdirSync(lockPath)
       renameSync(aside, lockPath)
@@ -227,7 +225,6 @@ const blocking = (
       renameSync(lockPath, aside)
       mkdirSync(lockPath)
     }
-    return service.counting(request)
   }
 }
 const isDownload = ({ url }: HttpRequest) => url.pathname.startsWith('/outputs/')
@@ -235,12 +232,12 @@ const isDownload = ({ url }: HttpRequest) => url.pathname.startsWith('/outputs/'
 it('a lock file that cannot be written stops a batch with exit 12 and the reason', async () => {
   const batch = await createFamily([FOX, HEN, OWL])
   let downloads = 0
-  const fetch = blocking(
+  const onRequest = blocking(
     batch,
     (request) => isDownload(request) && ++downloads === 1,
     () => false,
   )
-  const { code, stderr } = await batch.run('--concurrency 1', { fetch })
+  const { code, stderr } = await batch.run('--concurrency 1', { onRequest })
   const created = batch.created()
   expect({ code, isLast: created.includes(OWL.prompt) }).toEqual({ code: 12, isLast: false })
   expect(stderr).toMatch(/created, [12] not started/)
@@ -255,22 +252,21 @@ it('a lock file that cannot be written stops a batch with exit 12 and the reason
 
 it('a lock file that can be written again at the last row ends its batch with 0', async () => {
   const batch = await createFamily([FOX])
-  const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
-  expect(await batch.run([], { fetch })).toMatchObject({ code: 0 })
+  const onRequest = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
+  expect(await batch.run([], { onRequest })).toMatchObject({ code: 0 })
   expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
 })
 
 it('a batch stops before its next create when one of its rows is changed in the lock file', async () => {
   const batch = await createFamily([FOX, HEN, OWL])
-  const fetch: Fetch = (request) => {
+  const onRequest = (request: HttpRequest) => {
     if (creates(request, FOX.prompt))
       batch.editLock((runs) => {
         const sum = 'a'.repeat(64)
         runs.owl = { run: 'run_other', file: 'other.png', model: 'a/b', bytes: 1, hash: sum, sha256: sum }
       })
-    return batch.service.counting(request)
   }
-  const { code, stderr } = await batch.run('--concurrency 1', { fetch })
+  const { code, stderr } = await batch.run('--concurrency 1', { onRequest })
   expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
   expect(stderr).toMatch(/shots.lock.json changed during this batch \(owl\). This batch stopped/)
   expect(stderr).toContain('3 runs: 2 created, 1 not started')
@@ -280,14 +276,13 @@ it('a batch stops before its next create when one of its rows is changed in the 
 it('conflict markers of git in the lock file stop a batch and stay, and the next batch has the run that is paid for', async () => {
   const batch = await createFamily([FOX, HEN])
   let whole = ''
-  const fetch: Fetch = (request) => {
+  const onRequest = (request: HttpRequest) => {
     if (creates(request, FOX.prompt)) {
       whole = readFileSync(batch.lockPath, 'utf8')
       writeFileSync(batch.lockPath, `<<<<<<< HEAD\n${whole}`)
     }
-    return batch.service.counting(request)
   }
-  const { code, stderr } = await batch.run('--concurrency 1', { fetch })
+  const { code, stderr } = await batch.run('--concurrency 1', { onRequest })
   expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
   expect(stderr).toContain('merge conflict markers. This batch stopped creating runs')
   expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
@@ -305,11 +300,10 @@ it('a signal ends a batch of many rows in a few lines, without a warning of Node
   const batch = await createFamily([{ ...HEN, count: 12 }], { rendering: false })
   const interrupts = createInterrupts()
   let polls = 0
-  const fetch: Fetch = (request) => {
+  const onRequest = (request: HttpRequest) => {
     if (request.method === 'GET' && ++polls === 15) interrupts.interrupt('SIGINT')
-    return batch.service.counting(request)
   }
-  const { code, stderr } = await batch.run('--only hen*', { fetch, interrupts })
+  const { code, stderr } = await batch.run('--only hen*', { onRequest, interrupts })
   expect(code).toBe(130)
   expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
     expect.stringMatching(/^12 runs: 12 to create\. /),
@@ -331,12 +325,14 @@ it.each(['a time limit', 'a signal'])(
   async (what) => {
     const batch = await createFamily([{ ...HEN, count: 2 }], { rendering: false })
     const interrupts = createInterrupts()
-    const fetch: Fetch = (request) => {
+    const onRequest = (request: HttpRequest) => {
       if (what === 'a signal' && request.method === 'GET') interrupts.interrupt('SIGINT')
-      return batch.service.counting(request)
     }
     const report = join(batch.folder, 'report.json')
-    const { code, stdout } = await batch.run(`--timeout 5s --json --report ${report}`, { fetch, interrupts })
+    const { code, stdout } = await batch.run(`--timeout 5s --json --report ${report}`, {
+      onRequest,
+      interrupts,
+    })
     expect(code).toBe(what === 'a signal' ? 130 : 11)
     const going = { result: 'still_running', run: expect.stringMatching(/^run_/) }
     const summary = { total: 2, failed: 0, still_running: 2, not_started: 0 }
@@ -363,11 +359,10 @@ it.each<[string, number, RegExp, Act, 'finishes' | 'stops']>([
     const admin = await openAdministration({ ...batch.service, make: false })
     const { apiKey, key } = await admin.createKey('default', { name: 'ci' })
     let sent = 0
-    const fetch: Fetch = async (request) => {
+    const onRequest = async (request: HttpRequest) => {
       if (request.method === 'POST' && ++sent === 3) await act(admin, String(key.id))
-      return batch.service.counting(request)
     }
-    const { code, stderr } = await batch.run([], { fetch, env: { RUSHES_API_KEY: apiKey } })
+    const { code, stderr } = await batch.run([], { onRequest, env: { RUSHES_API_KEY: apiKey } })
     expect(code).toBe(exit)
     expect(stderr).toMatch(says)
     expect(stderr).toMatch(

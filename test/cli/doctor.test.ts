@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, it } from 'vitest'
 import { check, checkDisk } from '../../src/cli/commands/doctor.js'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { HttpFailure } from '../../src/host/http.js'
 import {
   createCliService,
   createHome,
@@ -11,6 +11,7 @@ import {
   objects,
   type RunAtService,
   runCli,
+  scripted,
 } from '../support/index.js'
 
 interface Line {
@@ -86,9 +87,7 @@ it.each([
   ],
   ['a system that forbids connections', 'EPERM', /^A sandbox .* `--local` needs none\.$/],
 ])('doctor ends with exit 9 for %s, gives advice, and does not check the key', async (_, code, advice) => {
-  const fetch: Fetch = async () => {
-    throw new HttpFailure('no connection', { sent: false, code })
-  }
+  const { fetch } = scripted(new HttpFailure('no connection', { sent: false, code }))
   const found = await examined(await createCliService(), { fetch })
   expect([found.code, found.statuses]).toEqual([9, { ...WELL, request: 'failed', key: 'skipped' }])
   expect(found.lineOf('request')?.advice).toMatch(advice)

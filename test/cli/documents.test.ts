@@ -1,12 +1,13 @@
 /** `rushes batch` and `rushes mcp` with models whose documents are known, or that the service knows. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { describe, expect, it } from 'vitest'
+import { HttpFailure } from '../../src/host/http.js'
 import {
   type CliService,
   createCliService,
   ONE_PIXEL_PNG,
+  scripted,
   scriptedList,
   temporaryFolder,
   usageErrorOf,
@@ -64,10 +65,8 @@ it.each([
 
 it('a batch that cannot reach the service checks and plans with what the manifest has', async () => {
   const { batch } = await withList([STILL])
-  const offline: Fetch = async () => {
-    throw new HttpFailure('connect ECONNREFUSED', { sent: false })
-  }
-  expect(usageErrorOf(await batch(ROW, '--check', offline))).toContain(
+  const offline = scripted(new HttpFailure('connect ECONNREFUSED', { sent: false }))
+  expect(usageErrorOf(await batch(ROW, '--check', offline.fetch))).toContain(
     ':1: input is missing, and the parameters of rushes/preview-image are not known here: `rushes models --refresh` asks the service.',
   )
 })
@@ -148,4 +147,55 @@ it('an MCP server sends the parameters of a document, and images of its folder t
   const outside = { model: 'acme/upscale', input: { image_urls: ['../a.png'], factor: 2 } }
   expect((await mcp.call('create_model_run', outside)).isError).toBe(true)
   expect(service.creates()).toHaveLength(2)
+})
+
+describe('the list of models of a session', () => {
+  async function openListed(words: readonly string[] = []) {
+    const service = await createCliService()
+    const list = { price: 1, steps: 10 }
+    const answer = () => {
+      const input = { steps: { type: 'integer', maximum: list.steps } }
+      const models = [{ name: STILL.name, kind: 'image', input, price: { run: list.price } }]
+      return { status: 200, body: { models } }
+    }
+    const fetch = withListOf(scriptedList(answer).fetch, service.counting)
+    const mcp = await openMcp(service, { fetch, words })
+    return { service, mcp, list }
+  }
+
+  it('is that of list_models from then on, in the tools too', async () => {
+    const { service, mcp, list } = await openListed()
+    const args = { prompt: 'a fox', steps: 20 }
+    await mcp.call('list_models')
+    expect((await mcp.call('create_image', args)).isError).toBe(true)
+    for (const dry_run of [true, false]) {
+      const { error } = await mcp.call('create_model_run', { model: STILL.name, input: args, dry_run })
+      expect(error.message).toMatch(/steps must be a whole number up to 10, not 20/)
+    }
+    expect(service.creates()).toEqual([])
+    Object.assign(list, { steps: 50, price: 3 })
+    await service.clock.advance(60_000)
+    const shown = await mcp.call('list_models', { model: STILL.name })
+    expect(shown.structured.model).toMatchObject({ price: { run: 3 } })
+    const { tools } = await service.clock.runUntil(mcp.client.listTools())
+    const { properties } =
+      tools.find(({ name }) => name === 'create_image')?.inputSchema ?? expect.unreachable()
+    expect(properties?.steps).toMatchObject({ maximum: 50 })
+    expect((await mcp.call('create_image', args)).structured.estimate).toBe(3)
+  })
+
+  it('is requested again after a day, before --max-cost is checked', async () => {
+    const { service, mcp, list } = await openListed(['--max-cost', '10'])
+    writeFileSync(join(mcp.folder, 'shots.yaml'), '- {name: a, kind: image, prompt: a fox}')
+    service.clock.jump(86_400_000)
+    list.price = 100
+    const refusal = /^The estimate is 100 credits, but --max-cost allows 10 credits/
+    const created = await mcp.call('create_image', { prompt: 'a fox' })
+    expect(created.error.message).toMatch(refusal)
+    const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(planned.structured.summary.estimate).toBe(100)
+    const batch = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(batch.error.message).toMatch(refusal)
+    expect(service.creates()).toEqual([])
+  })
 })

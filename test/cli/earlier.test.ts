@@ -11,15 +11,14 @@ import {
   addRow,
   type CliService,
   createCliService,
+  createFamilyEngine,
   createHome,
   createInstantEngine,
   lines,
   ONE_PIXEL_PNG,
   objects,
-  responseOf,
   runCli,
   SET,
-  scripted,
   temporaryFolder,
   usageErrorOf,
 } from '../support/index.js'
@@ -83,14 +82,6 @@ it.each([
   },
 )
 
-it('wait --last and wait --all select only runs of the current address', async () => {
-  const service = await createCliService()
-  await service.create()
-  const env = { RUSHES_BASE_URL: 'http://127.0.0.1:2' }
-  expect(await service.run('wait --last', { env })).toMatchObject({ code: 2, stdout: '' })
-  expect(await service.run('wait --all', { env })).toMatchObject({ code: 0, stdout: '' })
-})
-
 it.each(['wait', 'status'])(
   '%s --json has the time at which an earlier command saw the end of the run',
   async (command) => {
@@ -120,7 +111,7 @@ it('a run that the service does not know stays unfinished, because the key may b
   expect(service.rows()).toMatchObject([{ id, phase: 'succeeded', error: undefined }])
 })
 
-it('--last selects the newest run of the current service', async () => {
+it('--last and --all select runs of the current service, and --last the newest', async () => {
   const service = await createCliService()
   const folder = temporaryFolder()
   const [, id] = await service.create('-n 2')
@@ -130,6 +121,9 @@ it('--last selects the newest run of the current service', async () => {
   expect((await service.run(`download --last -o ${folder}/`)).stdout).toBe(`${folder}/${id}.png\n`)
   expect(JSON.parse((await service.run('show --last --json')).stdout)).toMatchObject({ id })
   expect(JSON.parse((await service.run('show --last --local --json')).stdout).id).toBe('run_local')
+  const env = { RUSHES_BASE_URL: 'http://127.0.0.1:2' }
+  usageErrorOf(await service.run('wait --last', { env }))
+  expect(await service.run('wait --all', { env })).toMatchObject({ code: 0, stdout: '' })
 })
 
 it('an unconfirmed run is shown, is left by wait --all, and ends every command that would need the service with exit 13', async () => {
@@ -176,27 +170,21 @@ it('download has nothing to do while the file of the run is there, and replaces 
 })
 
 it('download does not take the file of another output, and replaces it with --overwrite', async () => {
-  const { run } = createHome()
+  const engine = createFamilyEngine()
+  const { run, rows } = await createCliService({ engine })
   const folder = temporaryFolder()
-  const second = Buffer.concat([ONE_PIXEL_PNG, Buffer.from('second')])
-  const fetch: Fetch = async ({ url }) => {
-    const name = url.pathname.split('/').at(-1)
-    if (name === '1.png' || name === '2.png')
-      return responseOf({
-        ...{ status: 200, headers: { 'content-type': 'image/png' } },
-        body: name === '1.png' ? ONE_PIXEL_PNG : second,
-      })
-    const urls = ['http://127.0.0.1/1.png', 'http://127.0.0.1/2.png'].slice(0, name === 'run_two' ? 2 : 1)
-    return responseOf({ status: 200, body: { id: name, status: 'succeeded', output: { urls } } })
-  }
-  const named = join(folder, '{index}.png')
-  expect((await run(`wait run_one run_two -o ${named}`, { fetch })).code).toBe(0)
-  rmSync(join(folder, '1.png'))
-  const download = (flags = '') => run(`download run_two -o ${named} ${flags}`, { fetch })
+  const file = (name: string) => join(folder, `${name}.png`)
+  await run('run image one')
+  engine.outputs = 2
+  await run('run image two')
+  const [two, one] = rows().map(({ id }) => id)
+  expect((await run(`wait ${one} ${two} -o ${file('{index}')}`)).code).toBe(0)
+  const outputs = ['2', '3'].map((name) => readFileSync(file(name)))
+  rmSync(file('1'))
+  const download = (flags = '') => run(`download ${two} -o ${file('{index}')} ${flags}`)
   expect((await download()).code).toBe(12)
   expect((await download('--overwrite')).code).toBe(0)
-  expect(readFileSync(join(folder, '1.png'))).toEqual(ONE_PIXEL_PNG)
-  expect(readFileSync(join(folder, '2.png'))).toEqual(second)
+  expect(['1', '2'].map((name) => readFileSync(file(name)))).toEqual(outputs)
 })
 
 it('download of a running run ends with exit 11 after one request, and waits only with --timeout', async () => {
@@ -224,32 +212,24 @@ it('the hint of a failed download is a command that downloads into the same plac
 })
 
 it('a download that a signal ends is continued by its hint, and fetches only the outputs that have no file', async () => {
+  const service = await createCliService({ engine: createFamilyEngine({ outputs: 2 }) })
+  await service.run(RUN)
+  const id = newest(service)
   const folder = temporaryFolder()
+  const [first, second] = [`${folder}/${id}-1.png`, `${folder}/${id}-2.png`]
   const interrupts = createInterrupts()
-  const urls = ['https://cdn.test/1', 'https://cdn.test/2']
-  const hosted: string[] = []
-  const status = scripted({ status: 200, body: { status: 'succeeded', output: { urls } } })
   const fetch: Fetch = async (request) => {
-    if (request.url.host !== 'cdn.test') return status.fetch(request)
-    hosted.push(request.url.pathname)
-    return responseOf({ status: 200, body: ONE_PIXEL_PNG, headers: { 'content-type': 'image/png' } })
+    if (!request.url.pathname.endsWith('/1-image.png')) return service.counting(request)
+    while (!existsSync(first)) await new Promise((resolve) => setImmediate(resolve))
+    interrupts.interrupt('SIGINT')
+    throw request.signal?.reason
   }
-  const { run } = createHome({ journal: [{ id: 'run_1' }], fetch })
-  const { stdout, stderr, code } = await run(`download run_1 -o ${folder}/`, {
-    interrupts,
-    fetch: async (request) => {
-      if (request.url.pathname !== '/2') return fetch(request)
-      while (!existsSync(`${folder}/run_1-1.png`)) await new Promise((resolve) => setImmediate(resolve))
-      interrupts.interrupt('SIGINT')
-      throw request.signal?.reason
-    },
-  })
-  expect({ code, stdout }).toEqual({ code: 130, stdout: `${folder}/run_1-1.png\n` })
+  const { stdout, stderr, code } = await service.run(`download ${id} -o ${folder}/`, { interrupts, fetch })
+  expect({ code, stdout }).toEqual({ code: 130, stdout: `${first}\n` })
   const [, command = ''] = /with `rushes (.*)`\.$/m.exec(stderr) ?? []
-  hosted.length = 0
-  const again = await run(command)
-  expect(again).toMatchObject({ code: 0, stdout: `${folder}/run_1-1.png\n${folder}/run_1-2.png\n` })
-  expect(hosted).toEqual(['/2'])
+  service.requests.length = 0
+  expect(await service.run(command)).toMatchObject({ code: 0, stdout: `${first}\n${second}\n` })
+  expect(service.requests.map(({ url }) => url.pathname.split('/').at(-1))).toEqual([id, '1-image.png'])
 })
 
 it('-i run:<id> sends the link of that output, fresh from the service', async () => {
@@ -259,26 +239,21 @@ it('-i run:<id> sends the link of that output, fresh from the service', async ()
   expect(service.creates()[1]?.input).toEqual({ prompt: 'it runs', image_urls: [url.trim()] })
 })
 
-it.each([
-  ['a run that was not created here', 'run:run_nobody', /this run was not created on this machine/],
-  ['an output that is not there', 'run:ID#2', /this run has 1 output, counted from 1/],
-  ['an output numbered 0', 'run:ID#0', /counted from 1/],
-])('-i of %s is a usage error, and nothing is created', async (_, source, message) => {
-  const service = await createCliService()
-  await service.run(RUN)
-  const line = `run video "it runs" -i ${source.replace('ID', newest(service))}`
-  expect(usageErrorOf(await service.run(line))).toMatch(message)
-  expect(service.creates()).toHaveLength(1)
-})
-
-it('-i run:<id> of a run at another address names that address, and the ways out', async () => {
+it('-i of no output of a run is a usage error, and nothing is created', async () => {
   const service = await createCliService({ journal: [{ id: 'run_there', address: 'https://other.example' }] })
-  const message = usageErrorOf(await service.run('run video "it runs" -i run:run_there'))
-  expect(message).toContain('run_there was created at https://other.example')
-  expect(message).toContain(
-    'Use --base-url https://other.example. Or give the URL or the file of the output.',
-  )
-  expect(service.creates()).toEqual([])
+  await service.run(RUN)
+  const id = newest(service)
+  for (const [source, message] of [
+    ['run_nobody', 'this run was not created on this machine'],
+    [`${id}#2`, 'this run has 1 output, counted from 1'],
+    [`${id}#0`, 'counted from 1'],
+    [
+      'run_there',
+      'was created at https://other.example, not at http://127.0.0.1:1. Nothing was sent.\n  Use --base-url https://other.example. Or give the URL or the file of the output.',
+    ],
+  ])
+    expect(usageErrorOf(await service.run(`run video "it runs" -i run:${source}`))).toContain(message)
+  expect(service.creates()).toHaveLength(1)
 })
 
 it('-i run:<id> of a running run is a usage error that names the command to wait for it', async () => {

@@ -329,9 +329,6 @@ describe.each(Object.entries(PLACES))('in %s', (_, { answers, commands, namesFil
 const deep = (object: object) =>
   `${JSON.stringify(object).slice(0, -1)},"extra":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
 const refused = (body: unknown, status = 400): Answers => ({ create: [answer(status, body)] })
-const located = (location: string, status = 201): Answers => ({
-  create: [answer(status, {}, { location })],
-})
 
 it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
   [
@@ -355,13 +352,7 @@ it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
     0,
     undefined,
   ],
-  [
-    'a message has the key in escapes of JSON',
-    'run --json',
-    refused(`{"error":{"message":"no ${KEY.json}"}}`, 401),
-    4,
-    undefined,
-  ],
+
   ['the id is the key in escapes of JSON', 'run', refused(`{"id":"${KEY.slashes}"}`, 201), 13, 'unconfirmed'],
   [
     'an output redirects to an invalid URL that has the key',
@@ -370,15 +361,7 @@ it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
     12,
     'succeeded',
   ],
-  [
-    'an output redirects to another protocol with the key',
-    'run -d --json',
-    { output: [answer(302, '', { location: `ftp://h/${KEY.component}` })] },
-    12,
-    'succeeded',
-  ],
-  ['a redirect has the key', 'run', located(`http://h/?${KEY.plain}`, 307), 8, undefined],
-  ['Location has the key', 'run --no-wait', located(`/api/v1/runs/${KEY.component}`), 13, 'unconfirmed'],
+
   [
     'Location has the key and the body breaks off',
     'run',
@@ -386,13 +369,7 @@ it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
     13,
     'unconfirmed',
   ],
-  [
-    'a refusal has the code of an unknown outcome',
-    'run',
-    refused({ error: { code: 'submission_unknown' } }),
-    3,
-    undefined,
-  ],
+
   ...Object.keys(OWN_CODES).map((own): [string, CommandName, Answers, number, undefined] => [
     `a 404 has our code ${own}`,
     'run --json',

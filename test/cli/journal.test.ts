@@ -3,13 +3,13 @@ import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, it } from 'vitest'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import {
   createCliService,
   createHome,
   fillJournal,
   ONE_PIXEL_PNG,
-  scripted,
+  type Step,
   temporaryFolder,
   withJournal,
 } from '../support/index.js'
@@ -22,20 +22,18 @@ const filesOf = (home: string) =>
   withJournal(home, (journal) => journal.list({ limit: 1 }).flatMap((run) => journal.filesOf(run)))
 
 /** Runs the command, and then reads the journal. */
-async function runAgainst(fetch: Fetch) {
-  const { run, rows } = createHome()
-  const { code, stderr } = await run(RUN, { fetch })
-  return { code, stderr, rows: rows() }
+async function runAgainst(answer: Step) {
+  const { run, rows } = createHome({ answers: [answer] })
+  return { ...(await run(RUN)), rows: rows() }
 }
 
 it('a create is in the journal before it is sent, gets its id with the 201, and then the end of its run', async () => {
   const service = await createCliService()
   const atSending: unknown[] = []
-  const fetch: Fetch = (request) => {
+  const onRequest = (request: HttpRequest) => {
     if (request.method === 'POST') atSending.push(...service.rows().map(({ phase, id }) => ({ phase, id })))
-    return service.fetch(request)
   }
-  const { code, stdout } = await service.run(`${RUN} -o ${temporaryFolder()}/fox.png`, { fetch })
+  const { code, stdout } = await service.run(`${RUN} -o ${temporaryFolder()}/fox.png`, { onRequest })
   expect(code).toBe(0)
   expect(atSending).toEqual([{ phase: 'sending', id: undefined }])
   const [row] = service.rows()
@@ -67,35 +65,24 @@ it('the journal has each of several runs, the newest first, with its profile', a
   )
 })
 
-const refused = (status: number, code = '') => scripted({ status, body: { error: { code } } }).fetch
-const failing: Fetch = async () => {
-  throw new HttpFailure('the connection broke', { sent: false, code: 'ECONNRESET' })
-}
-
+const refused = (status: number, code = '') => ({ status, body: { error: { code } } })
 it.each([
   ['was refused with 402', refused(402, 'insufficient_balance'), 5],
   ['was refused with 429', refused(429, 'RATE_LIMITED'), 7],
   ['was redirected', refused(302), 8],
-  ['had no connection', failing, 9],
-])('a create that %s leaves no row', async (_, fetch, code) => {
-  expect(await runAgainst(fetch)).toMatchObject({ code, rows: [] })
+  ['had no connection', new HttpFailure('broke', { sent: false, code: 'ECONNRESET' }), 9],
+])('a create that %s leaves no row', async (_, answer, code) => {
+  expect(await runAgainst(answer)).toMatchObject({ code, rows: [] })
 })
 
 it('a create that is sent again after a 429 has one row', async () => {
   const service = await createCliService()
-  const seen: number[] = []
-  const fetch: Fetch = (request) => {
-    if (request.method !== 'POST') return service.fetch(request)
-    return seen.push(service.rows().length) > 2
-      ? service.fetch(request)
-      : scripted({ status: 429 }).fetch(request)
-  }
-  expect((await service.run(RUN, { fetch })).code).toBe(0)
-  expect([seen, service.rows().length]).toEqual([[1, 1, 1], 1])
+  expect((await service.run(RUN, { faults: ['create:429:2'] })).code).toBe(0)
+  expect([service.creates().length, service.rows().length]).toEqual([1, 1])
 })
 
 it('a create whose outcome is unknown stays unconfirmed, with its input and the response, and the message names its key', async () => {
-  const { code, stderr, rows } = await runAgainst(scripted({ status: 500, body: '<html>oops</html>' }).fetch)
+  const { code, stderr, rows } = await runAgainst({ status: 500, body: '<html>oops</html>' })
   expect(code).toBe(13)
   expect(rows).toMatchObject([
     {
@@ -162,12 +149,11 @@ it('a damaged journal is renamed with one warning and replaced, and a damaged le
 it('a journal that cannot take an id for a moment has it when the command ends', async () => {
   const service = await createCliService()
   let repair: (() => void) | undefined
-  const fetch: Fetch = (request) => {
+  const onRequest = (request: HttpRequest) => {
     if (request.method === 'POST') repair = fillJournal(statePath(service.home, 'journal.db'))
-    return service.fetch(request)
   }
   const onStderr = (text: string) => void (text.includes('will not be remembered') && repair?.())
-  const { code, stdout } = await service.run(`${RUN} --no-wait`, { fetch, onStderr })
+  const { code, stdout } = await service.run(`${RUN} --no-wait`, { onRequest, onStderr })
   expect(code).toBe(0)
   expect(service.rows()).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
 })

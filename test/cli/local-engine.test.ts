@@ -190,11 +190,9 @@ test.each<[word: string, engine: object]>([
   ['images:http://h:8080/v1#flux.1-dev', { type: 'images', url: 'http://h:8080/v1', model: 'flux.1-dev' }],
   ['comfyui:http://h:8188#a/flow.json', { type: 'comfyui', url: 'http://h:8188', workflow: 'a/flow.json' }],
   ['sdcpp:http://h', { type: 'sdcpp', url: 'http://h' }],
-  ['videos:http://h/v1', { type: 'videos', url: 'http://h/v1' }],
   ['fal:fal-ai/flux/dev', { type: 'fal', model: 'fal-ai/flux/dev' }],
   ['replicate:owner/name:5c7d', { type: 'replicate', model: 'owner/name:5c7d' }],
   ['./my-model.sh --fast', { type: 'command', command: './my-model.sh --fast' }],
-  ['python3 still.py', { type: 'command', command: 'python3 still.py' }],
   ['python: still.py', { type: 'command', command: 'python: still.py' }],
 ])('--engine %s is %j', (word, engine) => expect(readEngineWord(word, '--engine ')).toEqual(engine))
 

@@ -1,7 +1,7 @@
 /** `maxCostPerDay`: one sum of the estimates of 24 hours for `run`, `batch` and `mcp`. */
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { Fetch } from '../../src/host/http.js'
+import type { HttpRequest } from '../../src/host/http.js'
 import { createFamily } from '../support/family.js'
 import {
   createCliService,
@@ -39,14 +39,13 @@ it('run creates nothing when its estimate and those of the last 24 hours would p
 it('run stops its creates when another command takes the rest of maxCostPerDay, and says how many runs exist', async () => {
   const service = await createLimited()
   let isTaken = false
-  const fetch: Fetch = async (request) => {
+  const onRequest = async (request: HttpRequest) => {
     if (request.method === 'POST' && !isTaken) {
       isTaken = true
       await service.create()
     }
-    return service.counting(request)
   }
-  const { code, stdout, stderr } = await service.run('run image "a hen" -n 2', { fetch })
+  const { code, stdout, stderr } = await service.run('run image "a hen" -n 2', { onRequest })
   expect([code, lines(stdout).length]).toEqual([10, 1])
   expect(stderr).toContain(
     'but maxCostPerDay allows 5 USD: its create was not sent. 1 of 2 runs was created and is paid for.',

@@ -1,9 +1,13 @@
-/** Models as documents: where they come from, how they are kept, and the flags that follow from them. */
+/** Models as documents: where they come from, when the list of a service is requested, how they are kept, and the flags that follow from them. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { defaultsIn } from '../../src/cli/commands/login.js'
+import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { checkList, findKept } from '../../src/cli/models/known-models.js'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { createProgram } from '../../src/cli/program.js'
+import { addedModelPath } from '../../src/cli/settings/folders.js'
+import { HttpFailure } from '../../src/host/http.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
 import {
   type CliService,
@@ -20,8 +24,10 @@ import {
   scripted,
   scriptedList,
   temporaryFolder,
+  until,
   usageErrorOf,
 } from '../support/index.js'
+import { PARSE_ONLY } from '../support/project.js'
 
 const STILL = {
   name: 'acme/still-2',
@@ -144,9 +150,7 @@ it('models prints the list that the service has now, or the kept one with a warn
   const now = { code: 0, stdout: expect.stringContaining(rows) }
   expect(await run('models')).toMatchObject({ ...now, stderr: '' })
   expect(list.asked).toBe(2)
-  const fetch: Fetch = async () => {
-    throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
-  }
+  const { fetch } = scriptedList(new HttpFailure('getaddrinfo ENOTFOUND', { sent: false }))
   expect(await run('models', { fetch })).toMatchObject({
     ...now,
     stderr: 'warning: The service did not send its list of models and prices. This one is from 2026-01-01.\n',
@@ -156,7 +160,6 @@ it('models prints the list that the service has now, or the kept one with a warn
 it.each<[string, Scripted, number, RegExp]>([
   ['404', { status: 404 }, 0, /has no list of models: it answered 404\./],
   ['a page', { status: 200, body: '<html>' }, 0, /its response is not a list of models/],
-  ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
   ['401', { status: 401 }, 4, /error: The service answered 401/],
   ['500', { status: 500 }, 8, /error: The service answered 500/],
 ])('%s in place of the list is named by models --refresh alone', async (_, answer, code, message) => {
@@ -178,16 +181,12 @@ it('a list that never arrives delays a usage error by two seconds', async () => 
   const { run } = createHome()
   const clock = createManualClock()
   const startedMs = clock.monotonic()
-  let asked = 0
-  const fetch: Fetch = ({ signal }) => {
-    asked++
-    void clock.advance(2_000)
-    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
-  }
-  expect(usageErrorOf(await run(`${LINE} --steps 3 --dry-run`, { clock, fetch }))).toContain(
-    'Unknown flag --steps.',
-  )
-  expect([asked, clock.monotonic() - startedMs]).toEqual([1, 2_000])
+  const { fetch, requests } = scriptedList('hang')
+  const ran = run(`${LINE} --steps 3 --dry-run`, { clock, fetch })
+  await until('the request', () => requests.length === 1)
+  await clock.advance(2_000)
+  expect(usageErrorOf(await ran)).toContain('Unknown flag --steps.')
+  expect([requests.length, clock.monotonic() - startedMs]).toEqual([1, 2_000])
 })
 
 const errorOf = async (line: CommandLine, ...models: NonNullable<HomeOptions['models']>) =>
@@ -405,4 +404,122 @@ it.each([
   const { code, stderr } = await logIn(service, flags)
   expect({ code, lines: lines(stderr).length }).toEqual({ code: 0, lines: count })
   expect((await service.run('config list', { env: NO_MODELS })).stdout).toBe('')
+})
+
+const BROKEN = { name: 'acme/broken', kind: 'image', input: 7 }
+
+const open = () => createListedHome([STILL, BROKEN])
+
+it('a create sends the input of a model with an invalid document unchanged, with one warning', async () => {
+  const { run, creates } = open()
+  const input = { quality: 'ultra', aspect_ratio: 7 }
+  const flags = `--no-wait --input '${JSON.stringify(input)}'`
+  expect(await run(`run image "a fox" --model acme/broken ${flags}`)).toMatchObject({
+    code: 0,
+    stderr:
+      "warning: The service's list has 1 invalid model: acme/broken (input must be a map). " +
+      'Use these models with --input; their parameters are not checked.\n',
+  })
+  expect(await run(`run model acme/broken ${flags}`)).toMatchObject({ code: 0, stderr: '' })
+  expect(creates().map((each) => each.input)).toEqual([{ prompt: 'a fox', ...input }, input])
+})
+
+const LIMITED = `${LINE} --max-cost 5`
+
+it('a create under --max-cost is checked with the price that the service has now', async () => {
+  const { run, list, creates } = open()
+  expect((await run(LIMITED)).code).toBe(0)
+  list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 9 } }] } }
+  expect(usageErrorOf(await run(LIMITED))).toContain('The estimate is 9')
+  list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 4 } }] } }
+  expect((await run(LIMITED)).code).toBe(0)
+  expect((await run('spend')).stdout).toMatch(/\t5\t/)
+  expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 3, created: 2 })
+})
+
+it('a create under --max-cost needs prices of the last day', async () => {
+  const clock = createManualClock()
+  const { home, run, list, creates } = createListedHome([STILL], { clock })
+  expect((await run(LIMITED)).code).toBe(0)
+  list.answer = { status: 500 }
+  clock.jump(86_400_000)
+  const manifest = join(home, 'm.yaml')
+  writeFileSync(manifest, '- {name: a, model: acme/still-2, prompt: x}')
+  for (const line of [LIMITED, `${LIMITED} --dry-run`, `batch ${manifest} --max-cost 5`])
+    expect((await run(line)).stderr).toContain(
+      "error: The prices in the service's list of models could not be read",
+    )
+  expect((await run(LINE)).code).toBe(0)
+  expect(creates()).toHaveLength(2)
+})
+
+it('a create under --max-cost needs a list that was read, because the model may have a price in it', async () => {
+  const { run, list, creates } = open()
+  list.answer = { status: 500 }
+  expect(usageErrorOf(await run(LIMITED))).toContain('could not be read')
+  expect(creates()).toEqual([])
+})
+
+it('a kept list is removed when the service has none any more, and stays after a failure', async () => {
+  const { run, list, home } = open()
+  const kept = () => readdirSync(join(home, 'state', 'models'))
+  await run('models --refresh')
+  list.answer = { status: 500 }
+  expect((await run('models --refresh')).code).toBe(8)
+  expect(kept()).toEqual(['http%3a%2f%2f127%2e0%2e0%2e1%3a1.json'])
+  list.answer = { status: 404 }
+  expect((await run('models --refresh')).code).toBe(0)
+  expect(kept()).toEqual([])
+})
+
+it('an added model whose file is damaged is not checked, with one warning, and the model of the service does not replace it', async () => {
+  const { run, home, creates } = open()
+  await run('models --refresh')
+  await run('models add -', { stdin: JSON.stringify(STILL) })
+  writeFileSync(addedModelPath(join(home, 'config'), STILL.name), '{"name":')
+  expect(await run(`${LINE} --input '{"steps":99}'`)).toMatchObject({
+    code: 0,
+    stderr:
+      'warning: The added model file of acme/still-2 is damaged, so its parameters are not checked. Add the model again.\n',
+  })
+  expect(creates()).toMatchObject([{ input: { prompt: 'a fox', steps: 99 } }])
+  expect((await run('models')).stdout).not.toContain('acme/still-2')
+})
+
+it('the help of a model that is not known says so, and no help requests the list of a service', async () => {
+  const { run, list } = open()
+  expect((await run('run image --model acme/x --help')).stdout).toMatch(
+    /acme\/x: its parameters are not known here\. These are the built-in ones of image\s+models\.\n/,
+  )
+  expect((await run('run image --help')).stdout).not.toContain('not known')
+  for (const line of ['help run image', 'run --help', 'models --help']) await run(line)
+  expect(list.asked).toBe(0)
+})
+
+it('a parameter with the name of a flag of `run` gets no flag', async () => {
+  const program = await createProgram('run', PARSE_ONLY)
+  const run = program.commands.find((each) => each.name() === 'run')
+  const names = [program, ...(run?.commands ?? [])].flatMap(({ options }) =>
+    options
+      .filter(({ long }) => long !== '--prompt')
+      .map((option) => option.attributeName().replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+  )
+  const parameter = { type: 'string', description: '' } as const
+  const properties = Object.fromEntries(names.map((name) => [name, parameter]))
+  const schema = { type: 'object', title: '', description: '', required: [], properties } as const
+  expect([...flagsOf(schema).keys()]).toEqual([])
+})
+
+const still = { name: 'a/still', kind: 'image' }
+const broken = { name: 'a/broken', kind: 'image', input: 7 }
+const video = { name: 'a/film', kind: 'video' }
+it.each<[string, readonly unknown[], object]>([
+  ['the only model of a kind', [still, video], { image: 'a/still', video: 'a/film' }],
+  ['the default model of a kind', [still, { ...still, name: 'a/b', default: true }], { image: 'a/b' }],
+  ['no image model where there are several', [still, { ...still, name: 'a/b' }, video], { video: 'a/film' }],
+  ['no image model beside an invalid one', [still, broken, video], { video: 'a/film' }],
+  ['the only model beside an entry without a kind', [still, null], { image: 'a/still' }],
+  ['no model whose name is not safe to print', [{ ...still, name: 'a/\u202estill' }], {}],
+])('login sets %s', (_, listed, models) => {
+  expect(defaultsIn(listed)).toEqual(models)
 })

@@ -2,17 +2,17 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
-import { createCliService, createHome, responseOf, temporaryFolder, usageErrorOf } from '../support/index.js'
+import { createCliService, createHome, scripted, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 /** A service that knows every run, and the ids that it was asked for. */
 function createEchoService() {
-  const asked: string[] = []
-  const fetch = async ({ url }: { readonly url: URL }) => {
-    const id = decodeURIComponent(url.pathname.replace(/\/cancel$/, '').replace(/^.*\//, ''))
-    asked.push(id)
-    return responseOf({ status: 200, body: { id, status: 'canceled' } })
-  }
-  return { fetch, asked }
+  const idIn = ({ url }: { readonly url: URL }) =>
+    decodeURIComponent(url.pathname.replace(/\/cancel$/, '').replace(/^.*\//, ''))
+  const { fetch, requests } = scripted((request) => ({
+    status: 200,
+    body: { id: idIn(request), status: 'canceled' },
+  }))
+  return { fetch, asked: () => requests.map(idIn) }
 }
 
 /** A home whose journal has these ids. */
@@ -25,7 +25,7 @@ it('the beginning of an id names the run for each command if only one run begins
     const { fetch, asked } = createEchoService()
     const ran = await run(`${command} run_xy`, { fetch })
     expect(`${ran.stdout}${ran.stderr}`).toContain('run_xyz')
-    expect(new Set(asked)).toEqual(new Set(/open|show|forget/.test(command) ? [] : ['run_xyz']))
+    expect(new Set(asked())).toEqual(new Set(/open|show|forget/.test(command) ? [] : ['run_xyz']))
   }
 })
 
@@ -47,7 +47,7 @@ it('the beginning of an id that ends in a number names no run, because it may be
     const { fetch, asked } = createEchoService()
     const other = ids[0]?.slice(0, -1) ?? ''
     expect((await run(`cancel ${other}`, { fetch })).code).toBe(0)
-    expect(asked).toEqual([other])
+    expect(asked()).toEqual([other])
     expect(usageErrorOf(await run(`forget ${other} --yes`))).toContain('is not in the journal')
   }
 })
@@ -63,7 +63,7 @@ it('ids on standard input may be beginnings, and the service gets the request fo
   const stdin = 'run_xy\nrun_new\nrun_xyz\n'
   const { stdout } = await withIds(...IDS).run('status -', { fetch, stdin })
   expect(stdout).toBe('run_xyz\tcanceled\t\nrun_new\tcanceled\t\n')
-  expect(asked).toEqual(['run_xyz', 'run_new'])
+  expect(asked()).toEqual(['run_xyz', 'run_new'])
 })
 
 it('status shows the files of a run on a terminal and as JSON, and its URLs when they are gone', async () => {
@@ -105,5 +105,5 @@ it('a path does not name a run of the current service that has the id of its run
   const { fetch, asked } = createEchoService()
   for (const command of ['cancel', 'download'])
     expect(usageErrorOf(await run(`${command} ${path}`, { fetch }))).toContain(`7 was created at ${far}`)
-  expect(asked).toEqual([])
+  expect(asked()).toEqual([])
 })

@@ -1,9 +1,10 @@
-/** `--show` and RUSHES_SHOW: when pictures are drawn, of what, and what is said where they are not. */
+/** `--show` and RUSHES_SHOW: when pictures are drawn, of what, how and how large, and what is said where they are not. */
 import { readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { beforeAll, expect, it } from 'vitest'
+import { formFor, protocolOf } from '../../src/cli/terminal/terminal-graphics.js'
 import { drawPicture } from '../../src/preview/terminal-picture.js'
 import { claimingPng, plainPicture } from '../preview/support/pictures.js'
 import {
@@ -78,7 +79,6 @@ it.each<[string, string, RunOptions, string]>([
   ['with a log', '', { ...on(KITTY), tty: { stdout: true } }, 'the output does not go to a terminal'],
   ['in CI', '', on(KITTY, { CI: 'true' }), 'CI is set'],
   ['with NO_COLOR', '', on(KITTY, { NO_COLOR: '1' }), 'colour is off'],
-  ['with --no-color', '--no-color', on(KITTY), 'colour is off'],
   ['with TERM=dumb', '', on(KITTY, { TERM: 'dumb', FORCE_COLOR: '1' }), 'colour is off'],
   ['with --json', '--json', on(KITTY), ''],
   ['with --quiet', '--quiet', on(KITTY), ''],
@@ -152,3 +152,45 @@ it('the command that resumes a run with --show has --show', async () => {
   const { stderr } = await service.run('run image fox --show --timeout 1ms', on(PLAIN))
   expect(stderr).toMatch(/rushes wait --show run_\w+/)
 })
+
+it.each([
+  [{}, 'half blocks'],
+  [{ TERM: 'xterm-kitty' }, 'kitty'],
+  [{ TERM_PROGRAM: 'ghostty' }, 'kitty'],
+  [{ KONSOLE_VERSION: '230805' }, 'kitty'],
+  [{ TERM_PROGRAM: 'iTerm.app' }, 'iterm2'],
+  [{ TERM_PROGRAM: 'WezTerm' }, 'iterm2'],
+  [{ LC_TERMINAL: 'iTerm2' }, 'iterm2'],
+  [{ TERM_PROGRAM: 'vscode', LC_TERMINAL: 'iTerm2' }, 'half blocks'],
+  [{ TMUX: '/tmp/tmux-0/default,1,0', KITTY_WINDOW_ID: '1' }, 'half blocks'],
+  [{ STY: '1.pts', KITTY_WINDOW_ID: '1' }, 'half blocks'],
+  [{ TERM: 'screen-256color', TERM_PROGRAM: 'iTerm.app' }, 'half blocks'],
+] as const)('a terminal with the variables %j gets pictures as %s', (env, protocol) => {
+  expect(protocolOf(env, 'auto')).toBe(protocol)
+})
+
+it.each([
+  ['kitty', 'kitty'],
+  ['iterm2', 'iterm2'],
+  ['blocks', 'half blocks'],
+] as const)(
+  'the setting `show` = %s names the protocol of pictures, whatever the variables are',
+  (setting, protocol) => {
+    for (const env of [{}, { TMUX: '1' }, { TERM: 'xterm-kitty' }, { TERM_PROGRAM: 'iTerm.app' }])
+      expect(protocolOf(env, setting)).toBe(protocol)
+  },
+)
+
+it.each([
+  ['blocks', { columns: 80, rows: 24 }, [80, 24]],
+  ['blocks', { columns: 80, rows: 25 }, [80, 24]],
+  ['blocks', { columns: 20, rows: 1 }, [20, 2]],
+  ['blocks', { columns: 0, rows: undefined }, [80, 24]],
+  ['kitty', { columns: 80, rows: 24 }, [640, 192]],
+  ['iterm2', { columns: 500, rows: 300 }, [2_000, 2_000]],
+] as const)(
+  'a picture drawn as %s on a terminal of %j has the size %j',
+  (setting, screen, [width, height]) => {
+    expect(formFor({}, setting, screen)).toMatchObject({ width, height })
+  },
+)

@@ -53,10 +53,9 @@ it.each<[string, RunOptions]>([
 })
 
 it('login at a port that refuses says at once that it tries again, and ends with exit 9 and the address', async () => {
-  const refused = async () => {
-    throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
-  }
-  const { code, stderr } = await runCli('login', { env: NO_KEY, stdin: 'rk_mine\n', fetch: refused })
+  const refused = new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
+  const { run } = createHome({ env: NO_KEY, answers: [refused] })
+  const { code, stderr } = await run('login', { stdin: 'rk_mine\n' })
   expect(code).toBe(9)
   expect(stderr).toMatch(
     /^Checking the API key at http:\/\/127\.0\.0\.1:1\. Without an answer, it is tried again/,

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
 import { type OutputParts, OutputUrls } from '../../src/cli/runs/run-outputs.js'
 import { RushesError } from '../../src/errors.js'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { HttpFailure } from '../../src/host/http.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { createManualClock, ONE_PIXEL_PNG, scripted, temporaryFolder } from '../support/index.js'
 
@@ -54,11 +54,8 @@ function createSources(options: Partial<OutputParts> = {}, made: Partial<Made> =
 }
 
 const data = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-const failing: Fetch = async () => {
-  throw new HttpFailure('the connection was refused', { sent: false })
-}
-const hanging: Fetch = ({ signal }) =>
-  new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+const failing = scripted(new HttpFailure('the connection was refused', { sent: false })).fetch
+const hanging = scripted('hang').fetch
 
 it('a reference to an output is its URL of the service, which gets one request for a run', async () => {
   const { urlOf, asked } = createSources()
@@ -68,15 +65,8 @@ it('a reference to an output is its URL of the service, which gets one request f
 })
 
 it('a reference to an output of this batch needs no status request until its link has expired', async () => {
-  const fetched: string[] = []
-  const { outputs, urlOf, asked } = createSources({
-    fetch: (request) => {
-      fetched.push(request.url.search)
-      return scripted({ status: request.url.search === '?sig=0' && fetched.length > 1 ? 403 : 200 }).fetch(
-        request,
-      )
-    },
-  })
+  const { fetch } = scripted({ status: 200 }, { status: 403 }, { status: 200 })
+  const { outputs, urlOf, asked } = createSources({ fetch })
   const old = 'https://cdn.example/a.png?sig=0'
   outputs.learn('run_1', [old])
   expect(await urlOf()).toBe(old)

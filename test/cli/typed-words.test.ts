@@ -42,7 +42,6 @@ it.each([
   ['\u2212n', '-n'],
   ['\u2014count', '--count'],
   ['\u2013\u2013count=3', '--count'],
-  ['\u2014json', '--json'],
 ])('%s is text of the prompt, with a warning that names the flag %s', async (word, flag) => {
   const { code, stdout, stderr } = await createHome({ answers: [] }).run(
     `run image "a fox" ${word} 3 --dry-run`,

@@ -172,7 +172,7 @@ export interface HomeOptions extends RunOptions {
   /** Documents, as `rushes models add` keeps them. */
   readonly models?: readonly AddedModel[]
   /** What the service answers in turn. By default, a request fails the command. */
-  readonly answers?: readonly Scripted[]
+  readonly answers?: readonly Step[]
 }
 
 export interface Home {
@@ -252,6 +252,8 @@ export const createsIn = (requests: readonly HttpRequest[]): readonly CreateBody
 export interface RunAtService extends Omit<RunOptions, 'clock' | 'home'> {
   /** Between the command and the service, such as `create:lose:1` (`faults.ts`). */
   readonly faults?: readonly string[]
+  /** Called before each request reaches the service. */
+  onRequest?(request: HttpRequest): unknown
 }
 
 interface CliServiceOptions
@@ -282,12 +284,17 @@ export async function createCliService({
     RUSHES_IMAGE_MODEL: 'rushes/preview-image',
     RUSHES_VIDEO_MODEL: 'rushes/preview-video',
   }
-  const run: CliService['run'] = (line, { faults = [], ...options } = {}) =>
-    runCli(line, {
-      fetch: withFaults(fetch, faults, service.clock),
+  const run: CliService['run'] = (line, { faults = [], onRequest, ...options } = {}) => {
+    const seen: Fetch = async (request) => {
+      await onRequest?.(request)
+      return await fetch(request)
+    }
+    return runCli(line, {
+      fetch: withFaults(onRequest ? seen : fetch, faults, service.clock),
       ...options,
       ...{ clock: service.clock, home, env: { ...env, ...options.env } },
     })
+  }
   return {
     ...service,
     requests,

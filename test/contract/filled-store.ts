@@ -24,10 +24,6 @@ export const FAILURE = { code: 'render_failed', message: 'no' }
 export const CRASHED = { code: 'renderer_crashed', message: 'gave up' }
 export const crashLimit = (crashes: number): CrashLimit => ({ crashes, failure: CRASHED })
 
-export const refuse = () => {
-  throw new Error('refused')
-}
-
 /** The account is `acme`, with these credits. */
 export async function fillStore(open: OpenStore, credits = 100) {
   const store = await open()
@@ -37,14 +33,14 @@ export async function fillStore(open: OpenStore, credits = 100) {
     store.addKey({ accountId, hash: `h${++added}`, prefix: 'rk_ci', name: 'ci', nowMs: 0, ...key })
   const keyId = await addKey()
   /** Adds a run, which is free and has no key unless it says so. Returns its id. */
-  const add = async (run: Partial<NewRun> = {}, check?: Parameters<Store['addRun']>[1]): Promise<string> => {
+  const add = async (run: Partial<NewRun> = {}): Promise<string> => {
     const { id = `run_${++added}` } = run
-    await store.addRun(newRun({ accountId, createdAtMs: added, ...run, id }), check)
+    await store.addRun(newRun({ accountId, createdAtMs: added, ...run, id }))
     return id
   }
   const runOf = (id: string) => store.findRun(id, accountId)
   const statusOf = async (id: string) => (await runOf(id))?.status
-  const balance = async (id = accountId) => (await store.findAccount(id))?.balance
+  const balance = async () => (await store.findAccount(accountId))?.balance
   const key = async (id = keyId) => (await store.listKeys()).find((each) => each.id === id)
   const problems = async () => (await store.verify()).problems
   return { store, accountId, addKey, keyId, add, runOf, statusOf, balance, key, problems }

@@ -282,6 +282,7 @@ export function storeContract(open: OpenStore): void {
       ['a create in flight', { intent: INTENT }, true],
       ['a paid job', { handle: PAID }, true],
       ['a paid job that has ended without a result', { handle: PAID, end: 'over' }, false],
+      ['a job that an operator has named', { handle: PAID, end: 'over', isNamed: true }, true],
       ['a paid job that was canceled and charged', { handle: PAID, end: 'charged' }, false],
       ['a free job', { handle: { ...PAID, place: { ...PAID.place, costs: false } } }, false],
     ])(

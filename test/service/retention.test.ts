@@ -62,7 +62,7 @@ async function open() {
   const sweep = (options?: Partial<RetentionOptions>) => retentionOf(options).sweep()
   /** A run with an input and an output, which ends now. */
   async function end(id: string) {
-    await store.addRun(newRun({ id, accountId, createdAtMs: clock.now() }), () => {})
+    await store.addRun(newRun({ id, accountId, createdAtMs: clock.now() }))
     await storage.files.put(`${id}/inputs/a1`, { bytes: Buffer.from('x') })
     await storage.files.put(`${id}/secret/a.png`, { bytes: Buffer.from('x') })
     await claimRun(store, 'me', { only: [id] })
@@ -79,7 +79,7 @@ test('removes all files of runs that ended before, and no others', async () => {
   await end('old')
   clock.jump(RETAIN_MS + 1)
   await end('young')
-  await store.addRun(newRun({ id: 'queued' }), () => {})
+  await store.addRun(newRun({ id: 'queued' }))
   expect([await sweep({ retainMs: undefined }), left().length]).toEqual([0, 2])
   expect([await sweep(), left()]).toEqual([1, ['young']])
   expect(await sweep()).toBe(0)
@@ -168,7 +168,7 @@ test('only the work folders of workers without runs are removed, after an hour',
   const work = temporaryFolder()
   const [mine, gone, fresh] = [newWorkerId(), newWorkerId(), newWorkerId()]
   const names = [mine, gone, fresh, 'photos', `${gone}0`, `x${gone}`]
-  await store.addRun(newRun({ id: 'mine' }), () => {})
+  await store.addRun(newRun({ id: 'mine' }))
   await claimRun(store, mine)
   const hourAgo = new Date(clock.now() - 3_600_001)
   const make = (folder: string) => {

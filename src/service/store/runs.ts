@@ -5,7 +5,7 @@
 import { writeJson } from '../../protocol/json.js'
 import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
-import { type AccountState, checkBudget } from '../rules/key-checks.js'
+import { checkBudget } from '../rules/key-checks.js'
 import { moveBalance } from './accounts.js'
 import {
   DOCUMENT,
@@ -114,18 +114,14 @@ const moveSpend = (tx: Transaction, keyId: number, price: number, used: number) 
 export function createRunStore({ repeatable, get, all }: Database) {
   return {
     /**
-     * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
-     * key and account, and throws to refuse the run; by default a `Refusal`: 401 for the key, 403 for the account or the spend
-     * limit, 429 for the quota, 402 for the balance. It is not called for a free run without a stored key, nor for a repeated
-     * create.
+     * Adds the run, charges its price and counts it against its key, atomically. Throws `Refusal`: 401 for the key, 403 for
+     * the account or the spend limit, 429 for the quota, 402 for the balance. A free run without a stored key is never
+     * refused, nor is a repeated create.
      */
-    addRun: (
-      run: NewRun,
-      check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs),
-    ): Promise<AddedRun> =>
+    addRun: (run: NewRun): Promise<AddedRun> =>
       repeatable(async (tx) => {
         await checkSession(tx, run.by)
-        return await addRun(tx, run, check)
+        return await addRun(tx, run)
       }),
     /** Returns the run that this same request has created, or the refusal if another request has used its key. */
     async findCreated(accountId: number, idempotency: Idempotency): Promise<AddedRun | undefined> {
@@ -291,11 +287,7 @@ const requeue = (tx: Transaction, id: string) =>
     { id },
   )
 
-async function addRun(
-  tx: Transaction,
-  run: NewRun,
-  check: (account: AccountState) => void,
-): Promise<AddedRun> {
+async function addRun(tx: Transaction, run: NewRun): Promise<AddedRun> {
   const { id, accountId, keyId, price, carried, idempotency, createdAtMs } = run
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
@@ -308,7 +300,7 @@ async function addRun(
   const repeated = repeatedRun(before, idempotency)
   if (repeated !== undefined) return repeated
   if (account === undefined) throw new Error(`Account ${accountId} or its key ${keyId} does not exist.`)
-  if (keyId !== undefined || price > 0) check(recordOf(account))
+  if (keyId !== undefined || price > 0) checkBudget(recordOf(account), price, createdAtMs)
   if (run.onlyCheck) return { isAcceptable: true }
   const columns = { ...newRunColumns(run), status: 'queued', input: writeJson(run.input) }
   const document = carried && { hash: carried.hash, document: carried.json }

@@ -43,7 +43,7 @@ describePostgres('on PostgreSQL', () => {
     const writers = Array.from({ length: 16 }, async (_, n) => {
       while (!isOver()) {
         const id = `run_${++created}`
-        await nodeOf(n).addRun(runOf(id, 1 + (created % ACCOUNTS)), () => {})
+        await nodeOf(n).addRun(runOf(id, 1 + (created % ACCOUNTS)))
         accepted.push(id)
       }
     })
@@ -129,7 +129,7 @@ describePostgres('on PostgreSQL', () => {
   test('a create of an account does not wait for a claim of it that is not committed, nor a claim for a create', async () => {
     const url = await temporaryDatabase()
     const store = await fill(await openTestStore(url), 10)
-    for (const id of ['a', 'b', 'c']) await store.addRun(runOf(id, 1), () => {})
+    for (const id of ['a', 'b', 'c']) await store.addRun(runOf(id, 1))
     const server = await sharedPostgres()
     const held = async (sql: string, work: () => Promise<unknown>) => {
       const commit = await server.hold(sql, url)
@@ -138,7 +138,7 @@ describePostgres('on PostgreSQL', () => {
     }
     await held(
       `UPDATE rushes.runs SET status = 'processing', owner = 'other', lease_until = 9e15 WHERE id = 'a'`,
-      () => store.addRun(runOf('d', 1), () => {}),
+      () => store.addRun(runOf('d', 1)),
     )
     await held(
       `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, turn, created_at)

@@ -75,6 +75,12 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'invalid_input',
     /image_urls\/0.*base64/,
   ],
+  [
+    'a data: URL with many attributes',
+    image({ prompt: 'x', image_urls: [`data:image/png${';a'.repeat(500)};base64,AAAA`] }),
+    'invalid_input',
+    /image_urls\/0 is a data: URL with more than 1000 characters before its data/,
+  ],
   ['an abyss', raw(`"more": ${deep(50_000)}`), 'invalid_input', /nested more than 100 levels/],
   ['an endless list that is no JSON', '['.repeat(1_000_000), 'invalid_input', /nested/],
   ['a huge number', raw('"a": -1e999'), 'invalid_input', /input\.a is a number outside the range/],

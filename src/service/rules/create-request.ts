@@ -234,9 +234,18 @@ function extractMedia(input: ModelInput, media: readonly string[]): Pick<ReadCre
   return { input: withMedia(input, embedded), images }
 }
 
+/** More than any media type with its attributes has. */
+const MAX_DATA_HEAD = 1_000
+
 function imageOf(url: string, parameter: string): EmbeddedImage {
   const comma = url.indexOf(',')
   if (comma < 0) throw new Refusal('invalid_input', `${parameter} is a data: URL without a comma.`)
+  // Millions of attributes would take seconds and a gigabyte.
+  if (comma > MAX_DATA_HEAD)
+    throw new Refusal(
+      'invalid_input',
+      `${parameter} is a data: URL with more than ${MAX_DATA_HEAD} characters before its data.`,
+    )
   const [type = '', ...attributes] = url.slice('data:'.length, comma).split(';')
   const isBase64 = attributes.at(-1)?.trim().toLowerCase() === 'base64'
   const text = url.slice(comma + 1)

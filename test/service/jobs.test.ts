@@ -13,7 +13,7 @@ import {
   temporaryFolder,
   until,
 } from '../support/index.js'
-import { createImagesServer } from '../support/model-servers/images.js'
+import { createImagesServer, type ImagesDialect } from '../support/model-servers/images.js'
 import { createVideosServer, type VideosOptions } from '../support/model-servers/videos.js'
 
 const RUN = { model: 'acme/wan', input: { prompt: 'a fox', duration: '5' } }
@@ -105,20 +105,42 @@ test('adopting a mistyped job id leaves the outcome unknown, says so, and cancel
   expect([server.count('POST'), server.count('DELETE')]).toEqual([1, 0])
 })
 
-test('a paid picture whose server refuses the first form of the request is sent in the other form', async () => {
-  const server = await createImagesServer('openai')
-  const engine = { type: 'images', url: `${server.url}/v1` }
+/** A server that costs money, and draws a picture within one request. */
+async function openPictures(dialect: ImagesDialect) {
+  const server = await createImagesServer(dialect)
   const path = modelsFile({
-    name: 'acme/still',
-    kind: 'image',
-    engine,
-    input: { seed: false },
-    cost: { run: 0.4, currency: 'USD' },
+    ...{ name: 'acme/still', kind: 'image', engine: { type: 'images', url: `${server.url}/v1` } },
+    ...{ input: { seed: false }, cost: { run: 0.4, currency: 'USD' } },
   })
   const clock = createManualClock()
-  const service = await createTestService({ ...(await openModels({ path }, { clock })), clock })
-  expect(await finished(service, { model: 'acme/still', input: { prompt: 'a fox' } })).toMatchObject({
-    error: null,
-  })
+  const dataFolder = temporaryFolder()
+  const start = async () =>
+    await createTestService({ ...(await openModels({ path }, { clock })), clock, dataFolder })
+  return { server, clock, start }
+}
+
+const PICTURE = { model: 'acme/still', input: { prompt: 'a fox' } }
+
+test('a paid picture whose server refuses the first form of the request is sent in the other form', async () => {
+  const { server, start } = await openPictures('openai')
+  expect(await finished(await start(), PICTURE)).toMatchObject({ status: 'succeeded', error: null })
   expect(server.count('POST')).toBe(2)
+})
+
+test.each([
+  [8_000, 'is the result of its run', 'succeeded'],
+  [12_000, 'is not waited for', 'failed'],
+])('a paid picture that arrives %i ms after a stop %s', async (ms, _, status) => {
+  const { server, clock, start } = await openPictures('sglang')
+  const service = await start()
+  const { after, open: answer } = createGate()
+  server.fault('POST', { after })
+  const id = await created(service, PICTURE)
+  await clock.runUntil(until('the create', () => server.count('POST') === 1))
+  const closing = service.service.close()
+  await clock.advance(ms)
+  answer()
+  await clock.runUntil(closing)
+  expect(await ended({ ...(await start()), apiKey: service.apiKey }, id)).toMatchObject({ status })
+  expect(server.count('POST')).toBe(1)
 })

@@ -185,7 +185,8 @@ export class Attempt {
     const { store, onError } = this.#options
     this.isEnding = true
     try {
-      return await persist(write, { ...this.#options, signal: closing })
+      // After the stop of the worker, there is only time for one try.
+      return await (closing.aborted ? write() : persist(write, { ...this.#options, signal: closing }))
     } catch (error) {
       closing.throwIfAborted()
       onError(error)

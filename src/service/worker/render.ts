@@ -83,11 +83,15 @@ export async function render(
     const token = newToken(run.id)
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The engine wrote no output file.')
-    signal.throwIfAborted()
+    // A result that is there although the worker stops is stored: it may have been paid for, and may not be there again.
+    const isStopping = signal.reason instanceof JobDetached
+    const stop = isStopping ? new AbortController().signal : signal
+    stop.throwIfAborted()
     for (const output of outputs) {
       const source = { path: folder.entry(output.name) }
-      const put = () => stored.put(outputKey(output), source, { contentType: output.contentType, signal })
-      await untilStorageAnswers(put, { clock, signal, onError })
+      const put = () =>
+        stored.put(outputKey(output), source, { contentType: output.contentType, signal: stop })
+      await untilStorageAnswers(put, { clock, signal: stop, onError })
     }
     return outputs
   } catch (error) {

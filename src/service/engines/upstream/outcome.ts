@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../../errors.js'
+import { createLateSignal } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { HttpFailure } from '../../../host/http.js'
 import { isObject } from '../../../protocol/parse.js'
@@ -91,10 +92,14 @@ async function renderPaid<Answer>(
     state === 'answered'
       ? error instanceof JobEnded
       : !(error instanceof UpstreamError && isUncertain(error, true))
+  // The answer is the result, which a worker that stops cannot leave to another one.
+  const lateMs = () =>
+    state !== 'not sent' && job.signal.reason instanceof JobDetached ? job.signal.reason.graceMs : 0
+  const late = createLateSignal(job.signal, lateMs, clock)
   try {
-    const answer = await send({ ...job, onSend, onRefused })
+    const answer = await send({ ...job, signal: late.signal, onSend, onRefused })
     state = 'answered'
-    return await publish(answer, job)
+    return await publish(answer, { ...job, signal: late.signal })
   } catch (error) {
     const { aborted, reason } = job.signal
     const isLeft = state === 'not sent' || reason instanceof JobDetached || reason instanceof RunCanceled
@@ -104,6 +109,8 @@ async function renderPaid<Answer>(
     // The server, or the command, has ended the run itself.
     if (!(error instanceof RendererCrashed)) await onRefused()
     throw error
+  } finally {
+    late.end()
   }
 }
 

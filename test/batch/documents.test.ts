@@ -7,8 +7,10 @@ import { identityOf } from '../../src/protocol/identity.js'
 import { dataUrl } from '../../src/protocol/media.js'
 import { ONE_PIXEL_PNG } from '../support/index.js'
 import { ROOT } from '../support/project.js'
+import { validatorOf } from '../support/schemas.js'
 import { documentsOf, entriesOf, problemsOf, read } from './folder.js'
-import { schemaAccepts } from './manifest-properties.js'
+
+const schemaAccepts = validatorOf('manifest')
 
 const documents = documentsOf(`
 - name: acme/still-2

@@ -2,8 +2,10 @@
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { KINDS, MODEL_INPUTS, type ParameterSchema } from '../../src/protocol/models.js'
+import { validatorOf } from '../support/schemas.js'
 import { problemsOf } from './folder.js'
-import { schemaAccepts } from './manifest-properties.js'
+
+const schemaAccepts = validatorOf('manifest')
 
 /** A manifest of one image with these fields more, or others. */
 const row = (fields: string) => [{ name: 'fox', kind: 'image', prompt: 'a fox', ...parse(`{${fields}}`) }]

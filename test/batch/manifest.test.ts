@@ -1,15 +1,16 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SentReference } from '../../src/batch/manifest/entry.js'
 import { inputToSend } from '../../src/batch/manifest/sources.js'
 import { fileUrl } from '../../src/cli/runs/run-outputs.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { writeJson } from '../../src/protocol/json.js'
+import { anyCharacter } from '../support/any-character.js'
 import { ONE_PIXEL_PNG } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
-import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
-import { readsAnyText } from './manifest-properties.js'
+import { entriesOf, folderWith, problemsOf, read } from './folder.js'
 
 const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
   (await entriesOf(text, options)).map(({ name, output }) => `${name} → ${output}`)
@@ -53,7 +54,33 @@ boat,video,a boat,,5,https://a.example/1.png  run:x`
     ])
   })
 
-  it('never end in anything but problems, whatever the text', () => readsAnyText(100 * PROOF))
+  it('give rows, or problems that have a place in the text, whatever it is', async () => {
+    const folder = folderWith()
+    const words =
+      'runs: - name : kind: image prompt models: {image: a/b} defaults: count: 2 output: a.png {ext} ../ é , { } [ ] " \' &a *a <<: !x | > # --- % ? \\ null 1e999'
+    const piece = fc.oneof(
+      fc.constantFrom(...words.split(' ')),
+      fc.constantFrom(' ', '  ', '\n', '\t', '\r\n', '\ud800', '\0'),
+    )
+    const text = fc.oneof(
+      fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('')),
+      fc.string({ unit: anyCharacter }),
+      fc.json(),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        text,
+        fc.constantFrom('a.yaml', 'a.json', 'a.jsonl', 'a.csv', 'a'),
+        async (given, name) => {
+          const result = await read(given, { name, folder })
+          if (result.ok) return
+          const lines = given.split('\n').length + given.split('\r').length
+          for (const { line } of result.problems) expect(line >= 1 && line <= lines).toBe(true)
+        },
+      ),
+      { numRuns: 100 * PROOF },
+    )
+  })
 })
 
 describe('YAML', () => {

@@ -1,9 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { IMAGE_INPUT } from '../../src/protocol/models.js'
 import { ONE_PIXEL_PNG } from '../support/index.js'
 import { PROOF } from '../support/proof.js'
-import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
-import { readsAnyMatrix } from './manifest-properties.js'
+import { entriesOf, folderWith, problemsOf, read } from './folder.js'
 
 /** End of the problem of a name or output that several combinations have. */
 const SHARED = 'is the same for several combinations of the matrix: write more of its keys in it'
@@ -423,8 +423,24 @@ describe('a mistake in a matrix', () => {
   })
 })
 
-it('a matrix never ends in anything but rows or problems, wherever they are', () =>
-  readsAnyMatrix(100 * PROOF))
+it('any JSON as a matrix gives rows, or problems that have a place in the text', async () => {
+  const folder = folderWith()
+  const text = fc.constantFrom(...'{a} {a.b} { } {a x {name} {ext} / .. {A:}'.split(' '), '{ a }', '\0')
+  const texts = fc.array(text, { maxLength: 4 }).map((parts) => parts.join(''))
+  const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constant({ a: ['x', { b: 1 }] }), texts)
+  const run = fc.record({
+    ...{ name: texts, prompt: json, output: texts, matrix: json, exclude: json, image_urls: json },
+  })
+  await fc.assert(
+    fc.asyncProperty(run, async (made) => {
+      const given = JSON.stringify([{ kind: 'image', ...made }], null, 1)
+      const result = await read(given, { name: 'a.json', folder })
+      const lines = given.split('\n').length
+      for (const { line } of result.ok ? [] : result.problems) expect(line).toBeLessThanOrEqual(lines)
+    }),
+    { numRuns: 100 * PROOF },
+  )
+})
 
 describe('the limit of combinations', () => {
   const numbers = (count: number) => `[${Array.from({ length: count }, (_, at) => at).join(', ')}]`

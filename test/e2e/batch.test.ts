@@ -1,19 +1,15 @@
 /** The real binary: a batch that is killed, and one on a read-only disk. The long version of the kills is `test/proof/batch.proof.ts`. */
-import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { sweepBatches } from '../support/batch-sweep.js'
+import { canMount } from '../support/containers.js'
 import { bash, createInstantEngine, createPlace, quoted, runCli, withStateOfCli } from '../support/index.js'
 
 it('a batch loses no run and pays for none twice when it is killed', async () => {
   const { wrong } = await sweepBatches([450, 700], { outputs: 2, isOneInput: true })
   expect(wrong).toEqual([])
 })
-
-const canMount =
-  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt && mount -o remount,ro /mnt'])
-    .status === 0
 
 it.skipIf(!canMount)(
   'a batch on a read-only disk ends with 0 when everything is up to date, and otherwise with 2 before it sends a run',

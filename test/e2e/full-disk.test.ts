@@ -1,7 +1,7 @@
 /** Disks that are really full: small file systems in memory, mounted in a namespace of the test's own. */
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { canMount } from '../support/containers.js'
 import { randomOutput } from '../support/engines.js'
 import {
   bash,
@@ -17,9 +17,6 @@ import {
   serveQuickly,
   withStateOfCli,
 } from '../support/index.js'
-
-const canMount =
-  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0
 
 /** Runs a script in which `$small` is a folder with room for so many KiB. */
 const withSmallDisk = (place: Place, kibibytes: number, script: string) =>

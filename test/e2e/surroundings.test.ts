@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, rmdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
+import { canMount } from '../support/containers.js'
 import {
   BINARY,
   bash,
@@ -86,9 +87,6 @@ it.concurrent('without the SQLite package of the platform, run warns that its ru
   expect(stderr.match(/SQLite package .* will not be remembered/g)).toHaveLength(1)
 })
 
-const canMount =
-  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt && mount -o remount,ro /mnt'])
-    .status === 0
 /** Node and the program may also lie where others cannot look. */
 const ANYBODY = ['--reuid', '54321', '--regid', '54321', '--clear-groups']
 const program = `${quoted(process.execPath)} ${quoted(BINARY)}`

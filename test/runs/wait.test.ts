@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { pollWindow } from '../../src/runs/follow.js'
 import { states, wait } from '../../src/runs/wait.js'
-import { createBench, lost, problem, rejection, type Step } from '../client/wire.js'
+import { createBench, lost, rejection, type Step } from '../client/wire.js'
 import type { Scripted } from '../support/index.js'
 
 const GOING: Scripted = { status: 200, body: { status: 'processing' } }
@@ -77,15 +77,7 @@ describe('a wait', () => {
   })
 })
 
-// Every other answer, and what follows from it: follow.test.ts.
-it('a wait ends at once with the refusal of the service, and names the run', async () => {
-  const { client, clock, requests } = createBench([GOING, problem(429, 'USAGE_EXCEEDED')])
-  const error = await rejection(clock.runUntil(wait({ client, clock, random }, 'r1')))
-  expect(error).toMatchObject({ code: 'USAGE_EXCEEDED', exitCode: EXIT.account, runId: 'r1' })
-  expect(requests).toHaveLength(2)
-})
-
-// When the patience is exhausted: follow.test.ts.
+// Every other answer, and when the patience is exhausted: follow.test.ts.
 it('a wait without a valid response ends at the first request after two minutes', async () => {
   const { client, clock, atMs } = createBench([BROKEN], { forever: true })
   const error = await rejection(clock.runUntil(wait({ client, clock, random }, 'r1')))

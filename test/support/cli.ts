@@ -222,11 +222,10 @@ export function createLocalHome(env: Readonly<Record<string, string>> = {}) {
 /** A loopback address, so that plain http is allowed. No server listens on it. */
 export const LOOPBACK_URL = 'http://127.0.0.1:1'
 
-export interface CliService extends TestService {
+export interface CliService extends TestService, Pick<Home, 'home' | 'rows'> {
   readonly requests: HttpRequest[]
   /** The service. `requests` records every request. */
   readonly counting: Fetch
-  readonly home: string
   /** The settings that a command needs to reach the service. */
   readonly env: Readonly<Record<string, string>>
   run(line: CommandLine, options?: RunAtService): Promise<Ran>
@@ -234,8 +233,6 @@ export interface CliService extends TestService {
   create(flags?: CommandLine): Promise<readonly string[]>
   /** The bodies of the creates so far. */
   creates(): readonly CreateBody[]
-  /** Of the journal, the newest first. */
-  rows(): readonly JournalRun[]
 }
 
 export interface CreateBody {
@@ -271,7 +268,11 @@ export async function createCliService({
   ...serviceOptions
 }: CliServiceOptions = {}): Promise<CliService> {
   const service = await createTestService({ publicUrl: LOOPBACK_URL, ...serviceOptions })
-  const { home } = createHome({ ...(config && { config }), ...(journal && { journal }) })
+  const { home, rows, ...own } = createHome({
+    clock: service.clock,
+    ...(config && { config }),
+    ...(journal && { journal }),
+  })
   const requests: HttpRequest[] = []
   const fetch: Fetch = (request) => {
     if (!hasList && asksForList(request)) return noList.fetch(request)
@@ -289,10 +290,10 @@ export async function createCliService({
       await onRequest?.(request)
       return await fetch(request)
     }
-    return runCli(line, {
+    return own.run(line, {
       fetch: withFaults(onRequest ? seen : fetch, faults, service.clock),
       ...options,
-      ...{ clock: service.clock, home, env: { ...env, ...options.env } },
+      env: { ...env, ...options.env },
     })
   }
   return {
@@ -305,7 +306,7 @@ export async function createCliService({
     create: async (flags = []) =>
       lines((await run(['run', 'image', 'a fox', '--no-wait', ...wordsOf(flags)])).stdout),
     creates: () => createsIn(requests),
-    rows: () => rowsOf(home),
+    rows,
   }
 }
 

@@ -11,6 +11,11 @@ const ALL: readonly (readonly [name: string, words: readonly string[]])[] = [
   ['without /proc', [...NAMESPACE, 'sh', '-c', 'mount -t tmpfs tmpfs /proc && exec "$@"', 'sh']],
 ]
 
+/** Whether a container can mount its own file systems. */
+export const canMount =
+  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt && mount -o remount,ro /mnt'])
+    .status === 0
+
 /** Containers that this system can create. */
 export const containers = ALL.filter(([, [command, ...words]]) =>
   command === undefined ? true : spawnSync(command, [...words, 'true']).status === 0,

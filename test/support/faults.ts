@@ -130,7 +130,7 @@ async function answerOf(
   if (/^\d+$/.test(what)) return errorResponse(Number(what), detail)
   switch (what) {
     case 'redirect':
-      return textResponse(307, { location: detail }, '')
+      return responseOf({ status: 307, headers: { location: detail } })
     case 'reset':
     case 'close':
       return await reset()
@@ -142,12 +142,12 @@ async function answerOf(
     case 'nonsense':
       ;(await ask()).discard()
       return detail === 'empty'
-        ? textResponse(200, { 'content-type': 'application/json' }, '')
-        : textResponse(
-            place === 'create' ? 201 : 200,
-            { 'content-type': 'text/html' },
-            '<h1>Please sign in</h1>',
-          )
+        ? responseOf({ status: 200, headers: { 'content-type': 'application/json' } })
+        : responseOf({
+            status: place === 'create' ? 201 : 200,
+            headers: { 'content-type': 'text/html' },
+            body: '<h1>Please sign in</h1>',
+          })
     case 'cut':
       return await withBody((body) => firstBytes(body, Number(detail), reset))
     case 'hang':
@@ -163,17 +163,10 @@ async function answerOf(
   }
 }
 
-const textResponse = (
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-): HttpResponse =>
-  responseOf({ status, headers: { ...headers, 'content-length': `${Buffer.byteLength(body)}` }, body })
-
 function errorResponse(status: number, code = ''): HttpResponse {
   const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'injected'
   const body = { error: { message, ...(code !== '' && { code }) } }
-  return textResponse(status, { 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(body))
+  return responseOf({ status, headers: { 'content-type': 'application/json; charset=utf-8' }, body })
 }
 
 /** Yields the first `bytes` bytes, or the whole body if it is shorter; then awaits `next()`. */
@@ -219,7 +212,7 @@ function createLastingEffects() {
   }
   const jsonOf = async ({ body }: HttpResponse) => JSON.parse((await buffer(body)).toString())
   const changed = (response: HttpResponse, run: unknown): HttpResponse => {
-    const { body } = textResponse(response.status, {}, JSON.stringify(run))
+    const { body } = responseOf({ status: 200, body: run })
     return { ...response, body, header: (name) => (/length/i.test(name) ? undefined : response.header(name)) }
   }
   return {

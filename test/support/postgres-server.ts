@@ -140,9 +140,7 @@ function testPostgres(url: string, control: Control): TestPostgres {
       if (backend === undefined) return false
       // The server accepts and then ends connections until it has noticed the crash, so wait for this connection to
       // end.
-      const witness = new pg.Client({ connectionString: url })
-      witness.on('error', () => {})
-      await witness.connect()
+      const witness = await connected(url)
       const ended = new Promise((resolve) => witness.once('end', resolve))
       process.kill(Number(backend.pid), 'SIGKILL')
       await ended

@@ -16,24 +16,29 @@ import { createInstantEngine } from './engines.js'
 import { createQuickPasswords } from './passwords.js'
 import { readyDatabase } from './ready-database.js'
 import { temporaryFolder } from './temporary-folder.js'
-import { databaseUrlOf, openStoreOf } from './test-database.js'
+import { databaseUrlOf, openStoreOf, type TestData } from './test-database.js'
 
 export const TEST_BASE_URL = 'http://service.test'
 
 /** Body of a create that every service accepts, for 1 credit. */
 export const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 
-export interface TestService {
-  readonly service: Service
+/** Where requests go. */
+interface Reachable {
   readonly fetch: Fetch
   readonly apiKey: string
   readonly baseUrl: string
+}
+
+/** Where the data of a service is. Without a URL, in SQLite. */
+interface DataOfService extends TestData {
+  readonly clock: ManualClock
+}
+
+export interface TestService extends Reachable, DataOfService {
+  readonly service: Service
   /** 0 if it does not listen. */
   readonly port: number
-  readonly clock: ManualClock
-  readonly dataFolder: string
-  /** Undefined with SQLite. */
-  readonly databaseUrl: string | undefined
   /** Internal errors that the service reported. */
   readonly complaints: readonly (object | string)[]
 }
@@ -106,7 +111,7 @@ export interface Asking {
 
 /** Sends one request. Parses the response body if it is JSON. */
 export async function ask(
-  { fetch, apiKey, baseUrl }: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
+  { fetch, apiKey, baseUrl }: Reachable,
   method: 'GET' | 'HEAD' | 'POST',
   path: string,
   body?: unknown,
@@ -127,20 +132,12 @@ const bytesOf = (body: unknown): Uint8Array =>
   body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 
 /** Creates a run. Returns its id. */
-export async function created(
-  service: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
-  body: unknown = FOX,
-  asking?: Asking,
-): Promise<string> {
+export async function created(service: Reachable, body: unknown = FOX, asking?: Asking): Promise<string> {
   return (await ask(service, 'POST', RUNS_PATH, body, asking)).body.id
 }
 
 /** Asks for a run once. Returns the run. */
-export async function runOf(
-  service: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
-  id: string,
-  asking?: Asking,
-): Promise<Answer['body']> {
+export async function runOf(service: Reachable, id: string, asking?: Asking): Promise<Answer['body']> {
   return (await ask(service, 'GET', `${RUNS_PATH}/${id}`, undefined, asking)).body
 }
 
@@ -166,9 +163,7 @@ export async function finished(
 }
 
 /** Opens the administration beside a service. It closes when the test or file ends. */
-export async function administer(
-  service: Pick<TestService, 'dataFolder' | 'databaseUrl' | 'clock'>,
-): Promise<Administration> {
+export async function administer(service: DataOfService): Promise<Administration> {
   const admin = await openAdministration({ ...service, make: false })
   whenOver(() => admin.close())
   return admin
@@ -176,7 +171,7 @@ export async function administer(
 
 /** Adds an account with a key directly to the store. Returns the key. */
 export async function addAccount(
-  { clock, ...data }: Pick<TestService, 'dataFolder' | 'databaseUrl' | 'clock'>,
+  { clock, ...data }: DataOfService,
   name: string,
   more: Partial<NewKey> = {},
 ): Promise<string> {

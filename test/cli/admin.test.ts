@@ -11,6 +11,7 @@ import {
   dataWords,
   lines,
   objects,
+  outputOf,
   type RunAtService,
   runCli,
   temporaryFolder,
@@ -45,7 +46,7 @@ it('admin creates an account and a key beside a running service, and the key wor
   })
   const topped = await admin('credits add acme 1')
   expect(topped).toMatchObject({ code: 0, stdout: '1\n', stderr: '' })
-  expect((await image(key)).code).toBe(0)
+  outputOf(await image(key))
 })
 
 it('admin names the data of the line in each command that it suggests', async () => {
@@ -227,7 +228,7 @@ it.skipIf(usesPostgres)('admin creates a data folder for an account, and none fo
   const listed = await run(`admin account list --data ${data}`)
   expect(usageErrorOf(listed)).toContain('contains no data of a local service')
   expect(existsSync(data)).toBe(false)
-  expect((await run(`admin account create acme --data ${data}`)).code).toBe(0)
+  outputOf(await run(`admin account create acme --data ${data}`))
   expect((await run(`admin account list --data ${data}`)).stdout).toMatch(/^1\tacme\t0\t/)
 })
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createFamily, FAMILY, type Row } from '../support/family.js'
-import { lines, objects, usageErrorOf } from '../support/index.js'
+import { lines, objects, outputOf, usageErrorOf } from '../support/index.js'
 
 const IMAGE = 'rushes/preview-image'
 const VIDEO = 'rushes/preview-video'
@@ -79,10 +79,10 @@ it('--max-cost of a batch counts the rows that wait for others, and refuses it b
     'The estimate is 1.8 USD, but --max-cost allows 1.799999 USD.',
   )
   expect([created(), lock()]).toEqual([[], undefined])
-  expect((await run('--max-cost 1.8')).code).toBe(0)
+  outputOf(await run('--max-cost 1.8'))
   expect(created()).toHaveLength(4)
   // What is up to date costs nothing.
-  expect((await run('--max-cost 0')).code).toBe(0)
+  outputOf(await run('--max-cost 0'))
 })
 
 it('RUSHES_MAX_COST refuses a batch and a --dry-run, which prints its plan, and does not concern --check', async () => {
@@ -103,10 +103,10 @@ it('--max-cost of a batch refuses a row without a price only if it may be create
     /1 run has no price in USD \(acme\/cinema-1\), so --max-cost cannot be checked/,
   )
   expect(created()).toEqual([])
-  expect((await run('--max-cost 100 --only fox')).code).toBe(0)
+  outputOf(await run('--max-cost 100 --only fox'))
   expect(created()).toEqual(['a fox'])
   await service.run(['config', 'set', 'prices', '{"acme/cinema-1":{"run":1}}'])
-  expect((await run('--max-cost 100 --dry-run')).code).toBe(0)
+  outputOf(await run('--max-cost 100 --dry-run'))
 })
 
 it('--max-cost of a batch uses the prices of the service, which a plan requests too', async () => {
@@ -135,10 +135,10 @@ it('a batch that --max-cost refuses writes its plan to the report and the job su
 
 it('the labels of a row are in the journal, are never sent, and change nothing that is up to date', async () => {
   const { run, write, service, lockPath } = await createFamily([{ ...FOX, label: ['spring', 'web'] }])
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(service.rows()).toMatchObject([{ labels: ['spring', 'web'] }])
   expect(JSON.stringify(service.creates())).not.toMatch(/label|spring/)
   expect(readFileSync(lockPath, 'utf8')).not.toMatch(/label|spring/)
   write([{ ...FOX, label: 'autumn' }])
-  expect((await run('--check')).code).toBe(0)
+  outputOf(await run('--check'))
 })

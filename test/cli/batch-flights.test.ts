@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createFamily, type Row } from '../support/family.js'
-import { createFamilyEngine, scripted } from '../support/index.js'
+import { createFamilyEngine, outputOf, scripted } from '../support/index.js'
 
 const row = (name: string, prompt: string, ...sources: readonly string[]): Row => ({
   ...{ name, prompt },
@@ -64,7 +64,7 @@ it('a batch removes the part of a download that it left when it was killed, and 
   const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
   const parts = [ownerOfParts(batch, lockPath), '01234567'].map((owner) => `.b.png.${owner}89ab.part`)
   for (const part of parts) await writeFile(path(part), '')
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(readdirSync(path('.')).filter((name) => name.endsWith('.part'))).toEqual([parts[1]])
 })
 

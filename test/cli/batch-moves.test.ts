@@ -7,7 +7,7 @@ import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { builtInSchema } from '../../src/protocol/models.js'
 import { createFamily, type Row, SHEET, sha256 } from '../support/family.js'
-import { createFamilyEngine, temporaryFolder, usageErrorOf } from '../support/index.js'
+import { createFamilyEngine, outputOf, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 type AnyRow = Readonly<Record<string, unknown>>
 
@@ -83,11 +83,11 @@ it.each(Object.entries(MOVES))(
   'each row keeps its own picture, and nothing is paid again, after this move: %s',
   async (_, { before, after, was, files }) => {
     const { run, created, contents, write, lock, service } = await start(before)
-    expect(await run()).toMatchObject({ code: 0 })
+    outputOf(await run())
     const old = contents()
     created()
     write(after)
-    expect(await run([], { env: { RUSHES_API_KEY: '' } })).toMatchObject({ code: 0 })
+    outputOf(await run([], { env: { RUSHES_API_KEY: '' } }))
     expect(service.requests).toEqual([])
     const now = contents()
     expect(Object.fromEntries(Object.keys(was).map((name) => [name, now[name]]))).toEqual(
@@ -111,13 +111,13 @@ const without = withModel('')
 it('rows whose models come from the environment stay up to date without it, and keep their pictures when they are renamed', async () => {
   const before = [row({ name: 'fox', output: 'fox.png', count: 2 })]
   const { run, created, contents, write } = await start(before, { models })
-  expect((await run('--only fox.png', withModel('acme/one'))).code).toBe(0)
-  expect((await run('--only fox-2', withModel('acme/two'))).code).toBe(0)
+  outputOf(await run('--only fox.png', withModel('acme/one')))
+  outputOf(await run('--only fox-2', withModel('acme/two')))
   expect(created()).toEqual([PROMPT, PROMPT])
   const old = contents()
-  expect(await run('--check', without)).toMatchObject({ code: 0 })
+  outputOf(await run('--check', without))
   write([row({ name: 'vixen', output: 'vixen.png', count: 2 })])
-  expect(await run([], without)).toMatchObject({ code: 0 })
+  outputOf(await run([], without))
   expect(created()).toEqual([])
   expect(contents()).toEqual({ vixen: old.fox, 'vixen-2': old['fox-2'] })
 })
@@ -140,7 +140,7 @@ it('two Unicode forms of one name or output match in --only, in row: and in the 
     { ...pose, image_urls: [`row:${NFD}`] },
     { name: 'tea', prompt: 'tea' },
   ])
-  expect(await run(`--only ${NFD} --only ${NFC}-pose.png`)).toMatchObject({ code: 0 })
+  outputOf(await run(`--only ${NFD} --only ${NFC}-pose.png`))
   expect(created()).toEqual([PROMPT, pose.prompt])
   expect(Object.keys(lock()).sort()).toEqual([NFC, 'pose'])
   editLock((runs) => {
@@ -186,7 +186,7 @@ it('a new file at the old path of a row that has moved stays', async () => {
   const { run, path, lock } = await moving()
   renameSync(path('sheet.png'), path('img/sheet.png'))
   writeFileSync(path('sheet.png'), 'mine')
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect([lock().sheet.file, textOf(path('sheet.png'))]).toEqual(['img/sheet.png', 'mine'])
 })
 
@@ -198,7 +198,7 @@ it('a file outside the folder that an edited lock file names stays, also with th
   editLock((runs) => {
     runs.sheet = { ...runs.sheet, file: '../outside.png' }
   })
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(existsSync(outside)).toBe(true)
 })
 
@@ -271,7 +271,7 @@ it('a file that a killed batch was moving stays while --only leaves its row out'
   const linked = path(`.a.png.${owner}${hen.slice(0, 8)}.move`)
   renameSync(path('b.png'), linked)
   copyFileSync(path('a.png'), path('b.png'))
-  expect((await run('--only sheet')).code).toBe(0)
+  outputOf(await run('--only sheet'))
   expect(sha256(linked)).toBe(hen)
   expect([(await run()).code, created()]).toEqual([0, []])
   expect(sums()).toEqual([hen, fox])

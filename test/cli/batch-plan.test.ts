@@ -9,6 +9,7 @@ import {
   createCliService,
   filesBelow,
   objects,
+  outputOf,
   runCli,
   temporaryFolder,
   usageErrorOf,
@@ -132,7 +133,7 @@ describe('--check of a batch that is up to date', () => {
 
   it('with --only ends with exit 0 although another row is not up to date', async () => {
     rmSync(place.path('fox.png'))
-    expect((await place.bare('--check --only hen')).code).toBe(0)
+    outputOf(await place.bare('--check --only hen'))
   })
 
   it.each<[string, () => void, RegExp]>([
@@ -189,7 +190,7 @@ it('--dry-run ends with exit 2 when the batch would', async () => {
   expect(await run()).toMatchObject({ ...conflict, stdout: '' })
   expect(service.requests).toEqual([])
   expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
-  expect((await bare('--dry-run --overwrite')).code).toBe(0)
+  outputOf(await bare('--dry-run --overwrite'))
 })
 
 const HEN = { name: 'hen', prompt: 'a hen' }
@@ -252,7 +253,7 @@ runs:
       stdout: `${FOX_BASIC}${FOX_HIGH}${BEAR}create\ticeberg\ticeberg.{ext}\tmissing\n`,
       stderr: '4 runs: 4 to create. No estimate: 4 runs without a price\n',
     })
-    expect((await run()).code).toBe(0)
+    outputOf(await run())
     const [bear, fox] = ['a brown bear, flat icon', 'a red fox, flat icon']
     const prompts = [fox, fox, bear, 'an iceberg']
     expect(created()).toEqual(prompts)

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
 import { CLIP, createFamily, FAMILY, imagesSentFor, RUN, SHEET, SIT, sha256 } from '../support/family.js'
-import { createInstantEngine, lines, objects, scripted, usageErrorOf } from '../support/index.js'
+import { createInstantEngine, lines, objects, outputOf, scripted, usageErrorOf } from '../support/index.js'
 import { administer } from '../support/service.js'
 
 it('rows wait for the outputs of the rows that they use, and get the URLs of these as references', async () => {
@@ -59,7 +59,7 @@ it('a row can use each output of another run as row:, not as its path, and one t
   const { run, created, engine, path, folder, lock, write, editLock } = await createFamily([SHEET, second], {
     outputs: 2,
   })
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(lock().sheet.outputs).toMatchObject([
     { run: lock().sheet.run, file: 'sheet-2.png', sha256: sha256(path('sheet-2.png')) },
   ])
@@ -82,7 +82,7 @@ it('a row can use each output of another run as row:, not as its path, and one t
   })
   expect((await run()).code).toBe(2)
   rmSync(path('sheet.png'))
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect((await run()).stderr).toMatch(/2 runs: 2 up to date/)
   expect(created()).toEqual([])
 })
@@ -150,7 +150,7 @@ it('a row whose create has an unknown outcome blocks the rows that use it', asyn
   expect(again.code).toBe(13)
   expect(again.stderr).toMatch(/4 runs: 3 blocked, 1 unconfirmed/)
   expect(created()).toEqual([])
-  expect((await run('--resubmit-unconfirmed')).code).toBe(0)
+  outputOf(await run('--resubmit-unconfirmed'))
 })
 
 it('an output that is downloaded again with other bytes is refused, and nothing is created from it', async () => {
@@ -200,14 +200,14 @@ it('a file that changes while its run renders keeps its changes, with the result
 
 it('a file that changes while its run renders gives way to the result with --overwrite, at once or in the next batch, which pays nothing', async () => {
   const family = await createFamily([SHEET])
-  expect((await family.run('--overwrite', { onRequest: editing(family) })).code).toBe(0)
+  outputOf(await family.run('--overwrite', { onRequest: editing(family) }))
   expect(family.pictures()).toEqual(['sheet.png'])
   expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
   family.write([{ ...SHEET, prompt: 'a red fox' }])
   await family.run([], { onRequest: editing(family) })
   const result = sha256(family.path('sheet-2.png'))
   family.created()
-  expect((await family.run('--overwrite')).code).toBe(0)
+  outputOf(await family.run('--overwrite'))
   expect([family.created(), family.pictures()]).toEqual([[], ['sheet.png']])
   expect(sha256(family.path('sheet.png'))).toBe(result)
 })
@@ -225,12 +225,12 @@ it('a result beside a file that has changed takes no name of another file or of 
 it('further outputs do not take the name of another row, and come back under the same names', async () => {
   const rows = [SHEET, { ...RUN, name: 'sheet-2', image_urls: [] }]
   const { run, pictures, created, path } = await createFamily(rows, { outputs: 2 })
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(created()).toHaveLength(2)
   expect(pictures()).toEqual(['sheet-1-2.png', 'sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
   const sums = pictures().map((name) => sha256(path(name)))
   rmSync(path('sheet-1-2.png'))
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
   expect(created()).toEqual([])
 })
@@ -241,7 +241,7 @@ it('further outputs keep their pictures when the first output moves to the name 
   created()
   const sums = ['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))
   write([{ ...SHEET, output: 'sheet-2.png' }])
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect(created()).toEqual([])
   expect(['sheet-2.png', 'sheet-2-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
   expect(lock().sheet).toMatchObject({ file: 'sheet-2.png', outputs: [{ file: 'sheet-2-2.png' }] })
@@ -266,7 +266,7 @@ it('a further output is planned and downloaded alone when it is missing, or when
   expect(sha256(path('sheet-2.png'))).toBe(second)
   writeFileSync(path('sheet-2.png'), 'my own work')
   expect(usageErrorOf(await run())).toContain('sheet-2.png (sheet, line 1): changed since')
-  expect((await run('--overwrite')).code).toBe(0)
+  outputOf(await run('--overwrite'))
   expect(sha256(path('sheet-2.png'))).toBe(second)
   // A missing one is downloaded under the new name of its output.
   rmSync(path('sheet-2.png'))
@@ -295,7 +295,7 @@ it('a foreign file at the path of a further output fails the row before it write
   writeFileSync(path('sheet-2.png'), 'my own work')
   expect((await run()).code).toBe(2)
   expect(created()).toEqual([])
-  expect((await run('--overwrite')).code).toBe(0)
+  outputOf(await run('--overwrite'))
   expect(created()).toHaveLength(1)
 })
 
@@ -308,7 +308,7 @@ it('a further output that the next run does not have stays, with a warning', asy
   expect(code).toBe(0)
   expect(stderr).toContain('warning: sheet-2.png is from an earlier run of sheet, and stays as it is')
   expect(existsSync(path('sheet-2.png'))).toBe(true)
-  expect((await run('--check')).code).toBe(0)
+  outputOf(await run('--check'))
 })
 
 it('a batch that was killed when the second output alone had its name continues without --overwrite and pays nothing', async () => {
@@ -327,5 +327,5 @@ it('a batch that was killed when the second output alone had its name continues 
   expect([code, stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
   expect(['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
   expect(created()).toEqual([])
-  expect((await run('--check')).code).toBe(0)
+  outputOf(await run('--check'))
 })

@@ -8,6 +8,7 @@ import {
   type CommandLine,
   createCliService,
   objects,
+  outputOf,
   scripted,
   temporaryFolder,
   wordsOf,
@@ -88,7 +89,7 @@ const annotations = (stderr: string): readonly string[] =>
 
 it('in GitHub Actions --dry-run and --check write the plan to the job summary, and --check an annotation for each row', async () => {
   const batch = await createBatch()
-  expect((await batch.run('--dry-run')).code).toBe(0)
+  outputOf(await batch.run('--dry-run'))
   expect(rowsOf(batch.summary())[2]).toBe('| create | fox | icons/fox one.png | missing |')
   const { code, stderr } = await batch.run('--check')
   expect(code).toBe(10)
@@ -100,7 +101,7 @@ it('in GitHub Actions --dry-run and --check write the plan to the job summary, a
 
 it('in GitHub Actions a batch writes its results to the job summary', async () => {
   const batch = await createBatch()
-  expect((await batch.run([])).code).toBe(0)
+  outputOf(await batch.run([]))
   expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
     '| status | name | file | reason |',
     '| --- | --- | --- | --- |',
@@ -218,7 +219,7 @@ it('--report writes one document with the objects of --json, beside the printed 
 it('--report is not written by a dry run', async () => {
   const batch = await createBatch()
   const path = join(batch.folder, 'report.json')
-  expect((await batch.run(`--dry-run --report ${path}`)).code).toBe(0)
+  outputOf(await batch.run(`--dry-run --report ${path}`))
   expect(existsSync(path)).toBe(false)
 })
 

@@ -22,7 +22,15 @@ import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import { bodyOf, createFamily, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { LOOPBACK_URL, lines, objects, scripted, temporaryFolder, usageErrorOf } from '../support/index.js'
+import {
+  LOOPBACK_URL,
+  lines,
+  objects,
+  outputOf,
+  scripted,
+  temporaryFolder,
+  usageErrorOf,
+} from '../support/index.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }
@@ -143,7 +151,7 @@ it('a create whose outcome is unknown stays unconfirmed beside a run of the same
   expect(batch.lock()).toEqual({ ...before, hen: expect.anything() })
   expect(batch.flights()['two-2']).toEqual(unconfirmed)
   expect(batch.pictures()).toEqual(['hen.png', 'two.png'])
-  expect((await batch.run('--resubmit-unconfirmed')).code).toBe(0)
+  outputOf(await batch.run('--resubmit-unconfirmed'))
   expect(batch.created()).toEqual(['two'])
   expect(batch.lock()['two-2'].run).not.toBe(before.two.run)
 })
@@ -152,7 +160,7 @@ it('a create whose outcome is unknown takes over no run that another command cre
   const batch = await createFamily([FOX])
   const create = async (name: string) => {
     const output = join(temporaryFolder(), name)
-    expect((await batch.service.run(['run', 'image', FOX.prompt, '-o', output])).code).toBe(0)
+    outputOf(await batch.service.run(['run', 'image', FOX.prompt, '-o', output]))
     await batch.service.clock.advance(5_000)
   }
   await create('before.png')
@@ -193,7 +201,7 @@ it.each([
   const claims: string[] = []
   const onRequest = () =>
     claims.push(...readdirSync(dirname(target)).filter((name) => name.endsWith('.claim')))
-  expect((await batch.run([], { onRequest })).code).toBe(0)
+  outputOf(await batch.run([], { onRequest }))
   expect(claims).toContain('.shots.lock.json.claim')
   expect(lstatSync(batch.lockPath).isSymbolicLink()).toBe(true)
   expect(JSON.parse(readFileSync(target, 'utf8')).runs).toHaveProperty('fox')
@@ -246,14 +254,14 @@ it('a lock file that cannot be written stops a batch with exit 12 and the reason
   )
   rmdirSync(batch.lockPath)
   renameSync(batch.path('lock.aside'), batch.lockPath)
-  expect(await batch.run()).toMatchObject({ code: 0 })
+  outputOf(await batch.run())
   expect([...created, ...batch.created()].sort()).toEqual([FOX.prompt, HEN.prompt, OWL.prompt].sort())
 })
 
 it('a lock file that can be written again at the last row ends its batch with 0', async () => {
   const batch = await createFamily([FOX])
   const onRequest = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
-  expect(await batch.run([], { onRequest })).toMatchObject({ code: 0 })
+  outputOf(await batch.run([], { onRequest }))
   expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
 })
 
@@ -287,7 +295,7 @@ it('conflict markers of git in the lock file stop a batch and stay, and the next
   expect(stderr).toContain('merge conflict markers. This batch stopped creating runs')
   expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
   writeFileSync(batch.lockPath, whole)
-  expect((await batch.run()).code).toBe(0)
+  outputOf(await batch.run())
   expect(batch.created()).toEqual([])
   expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png'])
 })
@@ -316,7 +324,7 @@ it('a signal ends a batch of many rows in a few lines, without a warning of Node
   await new Promise((resolve) => setImmediate(resolve))
   expect(warnings).toEqual([])
   batch.service.service.startRendering()
-  expect(await batch.run()).toMatchObject({ code: 0 })
+  outputOf(await batch.run())
   expect(batch.created()).toHaveLength(12)
 })
 
@@ -375,7 +383,7 @@ it.each<[string, number, RegExp, Act, 'finishes' | 'stops']>([
       expect(batch.pictures()).toHaveLength(2)
     }
     await admin.addCredits('default', 100)
-    expect((await batch.run()).code).toBe(0)
+    outputOf(await batch.run())
     expect(batch.pictures()).toHaveLength(9)
     expect((await admin.accounts())[0]?.runs).toBe(9)
   },
@@ -424,7 +432,7 @@ it('a run in flight is of one batch: while another process holds its manifest, w
   expect((await service.run(`batch ${path('other/shots.json')} --timeout 30s`)).code).toBe(11)
   expect(created()).toEqual([SHEET.prompt])
   render()
-  expect(await run()).toMatchObject({ code: 0 })
+  outputOf(await run())
   expect({ created: created(), pictures: pictures() }).toEqual({ created: [], pictures: ['sheet.png'] })
 })
 
@@ -435,7 +443,7 @@ it('a batch whose time limit passes before a replica knows the new run does not 
   expect(flights().sheet?.phase).toBe('running')
   expect((await service.run('list')).stdout).not.toMatch(/not found/i)
   // The next batch continues with the same run.
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
 })
 
 it('a batch whose journal cannot be read creates nothing, also where the lock file does not say that a run is in flight', async () => {
@@ -453,7 +461,7 @@ it('a batch whose journal cannot be read creates nothing, also where the lock fi
   )
   database.exec('ALTER TABLE gone RENAME TO files')
   database.close()
-  expect(await run()).toMatchObject({ code: 0 })
+  outputOf(await run())
   expect(created()).toEqual([])
 })
 
@@ -527,6 +535,6 @@ it('a run whose row leaves the manifest before it ended is named, and is used wh
   expect(stderr).not.toContain('kept in the lock file while the file exists')
   created()
   write([SHEET])
-  expect((await run()).code).toBe(0)
+  outputOf(await run())
   expect([created(), lock().sheet.run]).toEqual([[], pending])
 })

@@ -11,6 +11,7 @@ import {
   ended,
   lines,
   objects,
+  outputOf,
   whenOver,
 } from '../support/index.js'
 import { SECRET } from '../support/model-servers/fal.js'
@@ -31,7 +32,7 @@ async function createPlace(options: OpenRouterOptions = {}, price?: object) {
   }
   modelOf('acme/film', 'video', { cost: { run: 1, currency: 'USD' } })
   modelOf('acme/still', 'image', price && { price })
-  expect(await run(`config set local.models ${models}`)).toMatchObject({ code: 0 })
+  outputOf(await run(`config set local.models ${models}`))
   const make = (kind: string, model: string) =>
     clock.runUntil(run(`run ${kind} --local --model ${model} "a fox" -o ${file(`${kind}.bin`)}`))
   return { run, make, clock, models, fetch }
@@ -39,11 +40,11 @@ async function createPlace(options: OpenRouterOptions = {}, price?: object) {
 
 it('show prints what a provider charged for a film or a picture, and spend counts it in place of the estimate', async () => {
   const { run, make } = await createPlace()
-  expect(await make('video', 'acme/film')).toMatchObject({ code: 0 })
+  outputOf(await make('video', 'acme/film'))
   const film = await run('show --last --local')
   expect(film.stdout).toMatch(/^estimate\t1 USD$/m)
   expect(film.stdout).toMatch(/^cost\t1\.6 USD$/m)
-  expect(await make('image', 'acme/still')).toMatchObject({ code: 0 })
+  outputOf(await make('image', 'acme/still'))
   const [picture] = objects((await run('list --json')).stdout)
   expect(picture).toMatchObject({ estimate: null, cost: { amount: 0.04, currency: 'USD' } })
   expect(lines((await run('spend')).stdout)).toEqual([

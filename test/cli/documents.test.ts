@@ -7,6 +7,7 @@ import {
   type CliService,
   createCliService,
   ONE_PIXEL_PNG,
+  outputOf,
   scripted,
   scriptedList,
   temporaryFolder,
@@ -73,7 +74,7 @@ it('a batch that cannot reach the service checks and plans with what the manifes
 
 it('a batch checks and sends its rows with the documents of the service, and requests the list again before an error', async () => {
   const { service, batch, asked } = await withList([STILL])
-  expect(await batch(ROW)).toMatchObject({ code: 0 })
+  outputOf(await batch(ROW))
   expect(service.creates()).toEqual([{ model: 'rushes/preview-image', input: { prompt: 'a fox', steps: 8 } }])
   expect((await batch(ROW.replace('steps: 8', 'steps: 99'), '--check')).stderr).toContain(
     ':1: steps of rushes/preview-image must be a whole number from 1 to 50, not 99',
@@ -104,11 +105,11 @@ it('a run that was paid before its document was known is not paid again', async 
   const batch = (flag = '') => service.run(`batch ${path} ${flag}`)
   // A document that knows only the built-in parameters.
   await add(service, { ...SEEDED, input: {} })
-  expect(await batch()).toMatchObject({ code: 0 })
+  outputOf(await batch())
   await add(service, SEEDED)
-  expect(await batch('--check')).toMatchObject({ code: 0 })
+  outputOf(await batch('--check'))
   const sent = service.requests.length
-  expect(await batch()).toMatchObject({ code: 0 })
+  outputOf(await batch())
   expect(service.requests).toHaveLength(sent)
   // An edit still counts.
   writeFileSync(path, SEEDS.replace('prompt: x', 'prompt: y'))
@@ -120,13 +121,13 @@ it('a batch on a machine that does not know a document yet requests the list bef
   const path = join(temporaryFolder(), 'm.yaml')
   writeFileSync(path, SEEDS)
   await add(service, SEEDED)
-  expect(await service.run(`batch ${path}`)).toMatchObject({ code: 0 })
+  outputOf(await service.run(`batch ${path}`))
   for (const folder of ['config', 'state'])
     rmSync(join(service.home, folder, 'models'), { recursive: true, force: true })
   const list = scriptedList({ status: 200, body: { models: [SEEDED] } })
   const fetch = withListOf(list.fetch, service.counting)
   const sent = service.requests.length
-  expect(await service.run(`batch ${path}`, { fetch })).toMatchObject({ code: 0 })
+  outputOf(await service.run(`batch ${path}`, { fetch }))
   expect(list.requests).toHaveLength(1)
   expect(service.requests).toHaveLength(sent)
 })

@@ -17,6 +17,7 @@ import {
   lines,
   ONE_PIXEL_PNG,
   objects,
+  outputOf,
   runCli,
   SET,
   temporaryFolder,
@@ -56,7 +57,7 @@ it('wait --last uses the -o of a run whose file was complete, and did not get it
   const path = join(temporaryFolder(), 'whale.png')
   const link = () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' }))
   expect((await service.run(`${RUN} -o ${path}`, { fileSystem: { link } })).code).toBe(12)
-  expect((await service.run('wait --last')).code).toBe(0)
+  outputOf(await service.run('wait --last'))
   expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
 })
 
@@ -107,7 +108,7 @@ it('a run that the service does not know stays unfinished, because the key may b
   const [id] = await service.create()
   expect((await service.run('wait --all', { faults: ['status:404:run_not_found'] })).code).toBe(6)
   expect(service.rows()).toMatchObject([{ id, phase: 'running', error: { code: 'run_not_found' } }])
-  expect((await service.run('wait --all')).code).toBe(0)
+  outputOf(await service.run('wait --all'))
   expect(service.rows()).toMatchObject([{ id, phase: 'succeeded', error: undefined }])
 })
 
@@ -178,12 +179,12 @@ it('download does not take the file of another output, and replaces it with --ov
   engine.outputs = 2
   await run('run image two')
   const [two, one] = rows().map(({ id }) => id)
-  expect((await run(`wait ${one} ${two} -o ${file('{index}')}`)).code).toBe(0)
+  outputOf(await run(`wait ${one} ${two} -o ${file('{index}')}`))
   const outputs = ['2', '3'].map((name) => readFileSync(file(name)))
   rmSync(file('1'))
   const download = (flags = '') => run(`download ${two} -o ${file('{index}')} ${flags}`)
   expect((await download()).code).toBe(12)
-  expect((await download('--overwrite')).code).toBe(0)
+  outputOf(await download('--overwrite'))
   expect(['1', '2'].map((name) => readFileSync(file(name)))).toEqual(outputs)
 })
 
@@ -197,7 +198,7 @@ it('download of a running run ends with exit 11 after one request, and waits onl
   expect(stderr).toContain(line.replace(/download (\S+) (.*)/, 'rushes wait $2 $1'))
   expect((await service.run(`${line} --timeout 30s`)).code).toBe(11)
   service.service.startRendering()
-  expect((await service.run(`${line} --timeout 30s`)).code).toBe(0)
+  outputOf(await service.run(`${line} --timeout 30s`))
 })
 
 it('the hint of a failed download is a command that downloads into the same place', async () => {
@@ -235,7 +236,7 @@ it('a download that a signal ends is continued by its hint, and fetches only the
 it('-i run:<id> sends the link of that output, fresh from the service', async () => {
   const service = await createCliService()
   const { stdout: url } = await service.run(RUN)
-  expect((await service.run(`run video "it runs" -i run:${newest(service)}`)).code).toBe(0)
+  outputOf(await service.run(`run video "it runs" -i run:${newest(service)}`))
   expect(service.creates()[1]?.input).toEqual({ prompt: 'it runs', image_urls: [url.trim()] })
 })
 
@@ -268,7 +269,7 @@ it('-i run:<id>#2 sends the second file of the run when its link has expired', a
   const folder = temporaryFolder()
   const { id } = JSON.parse((await service.run(`run image "a fox" --json -o ${folder}/{index}.png`)).stdout)
   const line = `run image "a hen" -i run:${id}#2 --no-wait`
-  expect((await service.run(line, { faults: ['output:403'] })).code).toBe(0)
+  outputOf(await service.run(line, { faults: ['output:403'] }))
   expect(imagesSentFor(service, 'a hen')).toEqual([
     `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
   ])
@@ -313,7 +314,7 @@ it('a file in the place of the sidecar is a usage error before anything is paid 
   writeFileSync(`${path}.json`, 'mine')
   expect((await service.run(`${RUN} -o ${path} --sidecar`)).code).toBe(2)
   expect({ created: service.creates(), isMade: existsSync(path) }).toEqual({ created: [], isMade: false })
-  expect((await service.run(`${RUN} -o ${path} --sidecar --overwrite`)).code).toBe(0)
+  outputOf(await service.run(`${RUN} -o ${path} --sidecar --overwrite`))
   expect(readFileSync(`${path}.json`, 'utf8')).toContain('"run_id"')
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { FileSystem } from '../../src/host/file-system.js'
 import { createFamily } from '../support/family.js'
-import { createCliService, ONE_PIXEL_PNG, temporaryFolder, usageErrorOf } from '../support/index.js'
+import { createCliService, ONE_PIXEL_PNG, outputOf, temporaryFolder, usageErrorOf } from '../support/index.js'
 
 /** exFAT, as Windows, Linux and macOS report it. */
 const WITHOUT_LINKS = ['EISDIR', 'EPERM', 'ENOTSUP'].map((code): [string, FileSystem] => [
@@ -31,14 +31,14 @@ describe.each(WITHOUT_LINKS)('where a hard link fails with %s', (_, fileSystem) 
 
   it('a batch downloads its outputs, and swaps the files of two rows', async () => {
     const batch = await createFamily([FOX, HEN])
-    expect(await batch.run([], { fileSystem })).toMatchObject({ code: 0 })
+    outputOf(await batch.run([], { fileSystem }))
     const [fox, hen] = ['fox.png', 'hen.png'].map((name) => readFileSync(batch.path(name)))
     batch.created()
     batch.write([
       { ...FOX, output: 'hen.png' },
       { ...HEN, output: 'fox.png' },
     ])
-    expect(await batch.run([], { fileSystem })).toMatchObject({ code: 0 })
+    outputOf(await batch.run([], { fileSystem }))
     expect(batch.created()).toEqual([])
     expect(readFileSync(batch.path('hen.png'))).toEqual(fox)
     expect(readFileSync(batch.path('fox.png'))).toEqual(hen)
@@ -60,7 +60,7 @@ it('a name that is too long is a usage error before anything is sent, also if it
 it('a batch writes a file whose name with its extension has the longest length, and refuses a longer one', async () => {
   const name = 'x'.repeat(250)
   const batch = await createFamily([{ ...FOX, output: `${name}.{ext}` }])
-  expect(await batch.run()).toMatchObject({ code: 0 })
+  outputOf(await batch.run())
   expect(batch.pictures()).toEqual([`${name}.png`])
   batch.write([{ ...FOX, output: `${name}xx.{ext}` }])
   expect(await batch.run('--force')).toMatchObject({ code: 2 })
@@ -78,7 +78,7 @@ it.each(files)(
   async (file, row) => {
     const batch = await createFamily([row])
     writeFileSync(batch.path(file), 'foreign')
-    expect(await batch.run()).toMatchObject({ code: 0 })
+    outputOf(await batch.run())
     expect(readFileSync(batch.path(file), 'utf8')).toBe('foreign')
     expect(existsSync(batch.path(`${row.name}.png`))).toBe(true)
   },

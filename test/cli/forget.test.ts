@@ -3,7 +3,14 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { RunEstimate } from '../../src/journal/rows.js'
-import { addRow, createHome, type HomeOptions, usageErrorOf, withJournal } from '../support/index.js'
+import {
+  addRow,
+  createHome,
+  type HomeOptions,
+  outputOf,
+  usageErrorOf,
+  withJournal,
+} from '../support/index.js'
 
 const NOTHING: RunEstimate = { millionths: 0, currency: 'credits' }
 const TERMINAL = { stdin: true, stderr: true }
@@ -120,7 +127,7 @@ it.each([
   ['--all --yes', ''],
 ])('forget %s leaves %j', async (words, left) => {
   const { run, names } = open()
-  expect((await run(`forget ${words}`)).code).toBe(0)
+  outputOf(await run(`forget ${words}`))
   expect(names().join(' ')).toBe(left)
 })
 
@@ -168,6 +175,6 @@ it('forget leaves the files of a run', async () => {
   const path = join(home, 'fox.png')
   writeFileSync(path, 'fox')
   addRow(home, { id: 'with_file', address: 'local', estimate: NOTHING, files: [{ path }] })
-  expect((await run('forget with_file')).code).toBe(0)
+  outputOf(await run('forget with_file'))
   expect(existsSync(path)).toBe(true)
 })

@@ -8,6 +8,7 @@ import {
   addRow,
   createCliService,
   ONE_PIXEL_PNG,
+  outputOf,
   runCli,
   temporaryFolder,
   usageErrorOf,
@@ -45,7 +46,7 @@ it('gallery of a manifest shows its results alone, and is a usage error for one 
   const manifest = join(folder, 'shots.yaml')
   add('run_1', { 'whale.png': 'whale' }, { name: 'whale', manifest })
   add('run_2', { 'fox.png': 'fox' })
-  expect((await gallery(manifest)).code).toBe(0)
+  outputOf(await gallery(manifest))
   expect(ids()).toEqual(['run_1'])
   expect(usageErrorOf(await gallery('other.yaml'))).toBe('error: other.yaml: no such file.\n')
   const other = join(folder, 'other.yaml')
@@ -139,7 +140,7 @@ it('gallery takes the filters of list', async () => {
     ['--since 1h', []],
     ['', ['run_c', 'run_b', 'run_a']],
   ] as const) {
-    expect((await desk.gallery(flags)).code).toBe(0)
+    outputOf(await desk.gallery(flags))
     expect(desk.ids()).toEqual(ids)
   }
   expect(desk.shown()[0]?.labels).toEqual(labels)
@@ -151,7 +152,7 @@ it('gallery replaces the page of an earlier command in one step, and shows a pat
   await desk.gallery()
   desk.add('run_old', { 'a.png': 'old' })
   desk.add('run_new', { 'a.png': 'new' })
-  expect((await desk.gallery()).code).toBe(0)
+  outputOf(await desk.gallery())
   expect(desk.ids()).toEqual(['run_new'])
   expect(readdirSync(desk.folder).sort()).toEqual(['a.png', 'gallery.html'])
 })
@@ -163,7 +164,7 @@ it('gallery replaces a file of another program only with --overwrite', async () 
   expect(message).toContain(`${desk.page} already exists, and is not a page of \`rushes gallery\`.`)
   expect(message).toContain('Use --overwrite to replace it')
   expect(readFileSync(desk.page, 'utf8')).toContain('mine')
-  expect((await desk.gallery('--overwrite')).code).toBe(0)
+  outputOf(await desk.gallery('--overwrite'))
   expect(desk.shown()).toEqual([])
 })
 

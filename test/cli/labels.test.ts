@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest'
-import { addRow, createHome, type Home, lines, usageErrorOf } from '../support/index.js'
+import { addRow, createHome, type Home, lines, outputOf, usageErrorOf } from '../support/index.js'
 
 /** A finished and an unfinished run of each set of labels. */
 const JOURNAL = Object.entries({ plain: [], spring: ['spring'], both: ['spring', 'Frühling'] }).flatMap(
@@ -50,7 +50,7 @@ it('wait --all --label waits for the runs with the label, and --label needs --al
 
 it('forget --label removes the runs with the label, together with other flags fewer of them', async () => {
   const names = () => home.rows().map(({ id }) => id)
-  expect((await run('forget --label spring --finished --yes')).code).toBe(0)
+  outputOf(await run('forget --label spring --finished --yes'))
   expect(names()).toEqual(['both_going', 'spring_going', 'plain_going', 'plain_done'])
   expect(usageErrorOf(await run('forget --label Frühling'))).toContain('both_going is not finished')
   expect((await run('forget --label Frühling --before 9d')).stderr).toContain('Removed 0 runs')

@@ -10,6 +10,7 @@ import {
   createLocalHome,
   lines,
   objects,
+  outputOf,
   runCli,
   until,
   usageErrorOf,
@@ -28,7 +29,7 @@ it('--engine draws with a model server without a document, names its model, and 
   expect(made).toMatchObject({ code: 0, stdout: `${file('a.png')}\n` })
   expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (images at ${server.url}/v1).\n`)
   const { input } = JSON.parse((await run('show --last --local --json')).stdout)
-  expect((await run(`${image} --seed ${input.seed} -o ${file('b.png')}`)).code).toBe(0)
+  outputOf(await run(`${image} --seed ${input.seed} -o ${file('b.png')}`))
   expect(readFileSync(file('b.png'))).toEqual(readFileSync(file('a.png')))
   expect(preview.jobs).toEqual([])
 })
@@ -59,7 +60,7 @@ it('wait renders a run of --engine that was queued or interrupted, with --engine
   )
   expect(server.count('POST')).toBe(0)
   expect(await run(`status ${id}`)).toMatchObject({ code: 0, stdout: `${id}\tqueued\t\n`, stderr: '' })
-  expect((await run(`wait --local --engine ${engine} ${id} -o ${file('a.png')}`)).code).toBe(0)
+  outputOf(await run(`wait --local --engine ${engine} ${id} -o ${file('a.png')}`))
 
   const interrupts = createInterrupts()
   server.fault('POST', 'hang')
@@ -100,7 +101,7 @@ it('a run without the reference image that its workflow loads is refused before 
   expect(usageErrorOf(await run(line))).toContain('--image-url is missing.')
   usageErrorOf(await run(`${line} -i ${file('one.png')} -i ${file('two.png')}`))
   expect(server.count('POST')).toBe(0)
-  expect((await run(`${line} -i ${file('two.png')}`)).code).toBe(0)
+  outputOf(await run(`${line} -i ${file('two.png')}`))
 })
 
 it('a command of --engine is not replaced by one of the same name in another folder', async () => {
@@ -117,7 +118,7 @@ it('a command of --engine is not replaced by one of the same name in another fol
   process.chdir(file('one'))
   const id = (await run('run image --engine ./draw.sh a --no-wait', { env })).stdout.trim()
   process.chdir(file('two'))
-  expect((await run(`wait ${id} -o ${file('a.png')}`, { env })).code).toBe(0)
+  outputOf(await run(`wait ${id} -o ${file('a.png')}`, { env }))
   expect(readFileSync(file('a.png'), 'latin1').slice(8)).toBe('one')
 })
 
@@ -128,13 +129,13 @@ it("a model of --engine does not replace the user's model of the same name", asy
   await run(`config set local.models ${file('models.yaml')}`)
   const made = await run(`run image --engine images:${server.url}/v1 "a fox" -o ${file('a.png')} --json`)
   expect(JSON.parse(made.stdout)).toMatchObject({ model: `${FLUX}-2`, status: 'succeeded' })
-  expect((await run(`run image --local --model ${FLUX} "a hen" -o ${file('b.png')}`)).code).toBe(0)
+  outputOf(await run(`run image --local --model ${FLUX} "a hen" -o ${file('b.png')}`))
   expect([server.count('POST'), preview.jobs.length]).toEqual([1, 1])
 })
 
 it('a hosted model of --engine has no price in the same command and in later ones, so --max-cost refuses it', async () => {
   const { run } = createLocalHome({ FAL_KEY: SECRET })
-  expect((await run('run image --engine fal:acme/draw "a fox" --no-wait')).code).toBe(0)
+  outputOf(await run('run image --engine fal:acme/draw "a fox" --no-wait'))
   for (const model of ['--engine fal:acme/draw', '--model acme/draw'])
     usageErrorOf(await run(`run image --local ${model} a --max-cost 0.01`))
   expect(lines((await run('list --local')).stdout)).toHaveLength(1)

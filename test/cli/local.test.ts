@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { createLocalHome, lines, ONE_PIXEL_PNG, openStoreOf } from '../support/index.js'
+import { createLocalHome, lines, ONE_PIXEL_PNG, openStoreOf, outputOf } from '../support/index.js'
 import { claimRun } from '../support/runs.js'
 import { runSql } from '../support/test-database.js'
 
@@ -12,7 +12,7 @@ it('--local --no-wait leaves runs in the queue, also while another one is render
   const { run, file, preview } = createLocalHome()
   const { stdout, stderr } = await run('--local run image "a fox" --no-wait -n 3')
   expect(stderr).toBe('3 runs are queued. Render them with `rushes wait --local --all`.\n')
-  expect((await run(`run image --local "a hen" -o ${file('hen.png')}`)).code).toBe(0)
+  outputOf(await run(`run image --local "a hen" -o ${file('hen.png')}`))
   expect(preview.jobs.map(({ input }) => input.prompt)).toEqual(['a hen'])
 
   // The id is enough: the journal knows where it is.
@@ -43,7 +43,7 @@ it('wait --local renders the run of a command that was killed when the lease of 
   expect((await run(`status ${id}`)).stdout).toBe(`${id}\tprocessing\t\n`)
   expect(await run(`wait ${id} --timeout 10s`)).toMatchObject({ code: 11 })
   await runSql(data, 'UPDATE runs SET lease_until = 0')
-  expect((await run(`wait ${id} -o ${file('fox.png')}`)).code).toBe(0)
+  outputOf(await run(`wait ${id} -o ${file('fox.png')}`))
 })
 
 it('--local opens no socket in run, download, status and batch', async () => {
@@ -67,7 +67,7 @@ it('--local opens no socket in run, download, status and batch', async () => {
       'status --last',
       `batch --local ${file('shots.yaml')}`,
     ])
-      expect(await run(line)).toMatchObject({ code: 0 })
+      outputOf(await run(line))
     expect(readFileSync(file('owl.png'))).toEqual(ONE_PIXEL_PNG)
     for (const socket of sockets) expect(socket).not.toHaveBeenCalled()
   } finally {

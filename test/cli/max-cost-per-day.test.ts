@@ -8,6 +8,7 @@ import {
   createInstantEngine,
   fillJournal,
   lines,
+  outputOf,
   runCli,
   usageErrorOf,
   withListOf,
@@ -31,9 +32,9 @@ it('run creates nothing when its estimate and those of the last 24 hours would p
   expect(service.creates()).toHaveLength(2)
   const dry = await service.run('run image "a fox" --dry-run')
   expect(dry).toMatchObject({ code: 2, stdout: expect.stringContaining('a fox') })
-  expect((await service.run(FOX, { env: { RUSHES_MAX_COST_PER_DAY: '6' } })).code).toBe(0)
+  outputOf(await service.run(FOX, { env: { RUSHES_MAX_COST_PER_DAY: '6' } }))
   service.clock.jump(86_400_000)
-  expect((await service.run(FOX)).code).toBe(0)
+  outputOf(await service.run(FOX))
 })
 
 it('run stops its creates when another command takes the rest of maxCostPerDay, and says how many runs exist', async () => {
@@ -64,7 +65,7 @@ it('maxCostPerDay needs a price, and a journal that can be written', async () =>
   expect(service.creates()).toEqual([])
   empty()
   // Without the limit, the run is only not remembered.
-  expect((await service.run(FOX)).code).toBe(0)
+  outputOf(await service.run(FOX))
 })
 
 it('maxCostPerDay does not concern --local', async () => {
@@ -82,7 +83,7 @@ it('a batch creates nothing when its plan would pass maxCostPerDay', async () =>
   )
   expect(usageErrorOf(await run())).toContain('The estimate is 6 USD, and that of the last 24 hours 0 USD')
   expect(created()).toEqual([])
-  expect((await run('--only fox --only hen')).code).toBe(0)
+  outputOf(await run('--only fox --only hen'))
 })
 
 it('a session of mcp refuses a create beyond maxCostPerDay, and counts nothing for it', async () => {

@@ -14,6 +14,7 @@ import {
   createInstantEngine,
   fillJournal,
   ONE_PIXEL_PNG,
+  outputOf,
   runCli,
   SET,
   temporaryFolder,
@@ -629,7 +630,7 @@ it.each([
     const { stdout } = await service.run('list --json')
     expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
     engine.finish()
-    expect((await service.run(`wait ${id}`)).code).toBe(0)
+    outputOf(await service.run(`wait ${id}`))
   },
 )
 

@@ -2,7 +2,14 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
-import { type CommandLine, createLocalHome, ONE_PIXEL_PNG, usageErrorOf, wordsOf } from '../support/index.js'
+import {
+  type CommandLine,
+  createLocalHome,
+  ONE_PIXEL_PNG,
+  outputOf,
+  usageErrorOf,
+  wordsOf,
+} from '../support/index.js'
 import { createFalServer, SECRET } from '../support/model-servers/fal.js'
 
 const pictureOf = (text: string): Buffer => Buffer.concat([ONE_PIXEL_PNG, Buffer.from(text)])
@@ -40,7 +47,7 @@ async function createPlace() {
   for (const name of ['a', 'b', 'mask']) writeFileSync(file(`${name}.png`), pictureOf(name))
   writeFileSync(file('song.mp3'), SOUND)
   writeFileSync(file('notes.txt'), 'no picture')
-  expect(await run(`config set local.models ${file('film.yaml')}`)).toMatchObject({ code: 0 })
+  outputOf(await run(`config set local.models ${file('film.yaml')}`))
   const film = (flags: CommandLine, stdin?: Buffer | string) =>
     run(
       ['run', 'image', '--local', '--model', 'acme/film', 'it moves', '-i', file('a.png'), ...wordsOf(flags)],
@@ -111,13 +118,13 @@ it('a media parameter takes a data: URL of more than 256 KiB in --input, and sta
   const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)])
   writeFileSync(file('input.json'), JSON.stringify({ mask_url: dataUrl(large) }))
   const out = `-o ${file('out.png')} --overwrite`
-  expect(await film(`--input @${file('input.json')} ${out}`)).toMatchObject({ code: 0 })
+  outputOf(await film(`--input @${file('input.json')} ${out}`))
   // Uploaded, since it is too large for the request.
   expect(sent()[0]?.mask_url).toBe('https://v3.fal.media/uploads/1-mask_url-1.png')
   expect((await run('show --last --local')).stdout).not.toContain('base64')
-  expect(await film(`--mask-url - ${out}`, pictureOf('piped'))).toMatchObject({ code: 0 })
+  outputOf(await film(`--mask-url - ${out}`, pictureOf('piped')))
   expect(sent()[1]?.mask_url).toBe(dataUrl(pictureOf('piped')))
-  expect(await film(`--style-urls - ${out}`, `${PUBLIC}\n${file('b.png')}\n`)).toMatchObject({ code: 0 })
+  outputOf(await film(`--style-urls - ${out}`, `${PUBLIC}\n${file('b.png')}\n`))
   expect(sent()[2]?.style_urls).toEqual([PUBLIC, dataUrl(pictureOf('b'))])
   expect(usageErrorOf(await film('--mask-url -', `${PUBLIC}\n${PUBLIC}\n`))).toContain(
     'mask_url takes one source, and standard input has 2.',
@@ -132,7 +139,7 @@ it('a media parameter takes an output of an earlier run', async () => {
   const { film, file, sent, run } = await createPlace()
   await film(`-o ${file('one.png')}`)
   const { id } = JSON.parse((await run('show --last --local --json')).stdout)
-  expect((await film(`--end-image-url run:${id} -o ${file('two.png')}`)).code).toBe(0)
+  outputOf(await film(`--end-image-url run:${id} -o ${file('two.png')}`))
   expect(sent()[1]?.end_image_url).toBe(dataUrl(readFileSync(file('one.png'))))
 })
 
@@ -148,18 +155,18 @@ runs:
 `,
   )
   const batch = (flag = '') => run(`batch ${file('shots.yaml')} --local ${flag}`)
-  expect(await batch()).toMatchObject({ code: 0 })
+  outputOf(await batch())
   expect(sent().map(({ prompt }) => prompt)).toEqual(['the start', 'the end', 'it moves'])
   expect(sent()[2]).toMatchObject({
     image_url: dataUrl(readFileSync(file('start.png'))),
     end_image_url: dataUrl(readFileSync(file('end.png'))),
     mask_url: dataUrl(pictureOf('mask')),
   })
-  expect(await batch()).toMatchObject({ code: 0 })
+  outputOf(await batch())
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
   expect((await batch('--dry-run')).stdout).toMatch(/film\.png\tinput changed/)
-  expect(await batch()).toMatchObject({ code: 0 })
+  outputOf(await batch())
   expect(sent()).toHaveLength(4)
   expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))
 })

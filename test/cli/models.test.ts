@@ -18,6 +18,7 @@ import {
   createManualClock,
   type HomeOptions,
   lines,
+  outputOf,
   type RunOptions,
   type Scripted,
   SET,
@@ -118,7 +119,7 @@ const SET_STILL = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
 it('a run that the built-in flags allow does not request the list of a service, also with --dry-run', async () => {
   const { run, list, creates } = createListedHome([STILL], { env: SET_STILL })
   for (const flag of ['', '--dry-run'])
-    expect((await run(`run image "a fox" --no-wait --quality high ${flag}`)).code).toBe(0)
+    outputOf(await run(`run image "a fox" --no-wait --quality high ${flag}`))
   expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 0, created: 1 })
 })
 
@@ -136,7 +137,7 @@ it.each([
     await run('models', {
       fetch: scriptedList({ status: 200, body: { models: [{ ...CINEMA, kind: 'image' }] } }).fetch,
     })
-  for (let again = 0; again < 2; again++) expect(await run(`${line} --no-wait`)).toMatchObject({ code: 0 })
+  for (let again = 0; again < 2; again++) outputOf(await run(`${line} --no-wait`))
   expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 1, created: 2 })
 })
 
@@ -247,7 +248,7 @@ it('a model of another kind is an error that names the command of its kind', asy
   expect((await run('run image x --dry-run', { env })).stderr).toContain(
     'The image model is set to acme/cinema-2, which is a model of kind video.',
   )
-  expect((await run('run image --help', { env })).code).toBe(0)
+  outputOf(await run('run image --help', { env }))
   const examined = await run('doctor --json', { env, fetch: scripted().fetch })
   expect(examined.stdout).toContain('which is a model of kind video')
 })
@@ -428,11 +429,11 @@ const LIMITED = `${LINE} --max-cost 5`
 
 it('a create under --max-cost is checked with the price that the service has now', async () => {
   const { run, list, creates } = open()
-  expect((await run(LIMITED)).code).toBe(0)
+  outputOf(await run(LIMITED))
   list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 9 } }] } }
   expect(usageErrorOf(await run(LIMITED))).toContain('The estimate is 9')
   list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 4 } }] } }
-  expect((await run(LIMITED)).code).toBe(0)
+  outputOf(await run(LIMITED))
   expect((await run('spend')).stdout).toMatch(/\t5\t/)
   expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 3, created: 2 })
 })
@@ -440,7 +441,7 @@ it('a create under --max-cost is checked with the price that the service has now
 it('a create under --max-cost needs prices of the last day', async () => {
   const clock = createManualClock()
   const { home, run, list, creates } = createListedHome([STILL], { clock })
-  expect((await run(LIMITED)).code).toBe(0)
+  outputOf(await run(LIMITED))
   list.answer = { status: 500 }
   clock.jump(86_400_000)
   const manifest = join(home, 'm.yaml')
@@ -449,7 +450,7 @@ it('a create under --max-cost needs prices of the last day', async () => {
     expect((await run(line)).stderr).toContain(
       "error: The prices in the service's list of models could not be read",
     )
-  expect((await run(LINE)).code).toBe(0)
+  outputOf(await run(LINE))
   expect(creates()).toHaveLength(2)
 })
 
@@ -468,7 +469,7 @@ it('a kept list is removed when the service has none any more, and stays after a
   expect((await run('models --refresh')).code).toBe(8)
   expect(kept()).toEqual(['http%3a%2f%2f127%2e0%2e0%2e1%3a1.json'])
   list.answer = { status: 404 }
-  expect((await run('models --refresh')).code).toBe(0)
+  outputOf(await run('models --refresh'))
   expect(kept()).toEqual([])
 })
 

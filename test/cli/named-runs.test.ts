@@ -2,7 +2,14 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
-import { createCliService, createHome, scripted, temporaryFolder, usageErrorOf } from '../support/index.js'
+import {
+  createCliService,
+  createHome,
+  outputOf,
+  scripted,
+  temporaryFolder,
+  usageErrorOf,
+} from '../support/index.js'
 
 /** A service that knows every run, and the ids that it was asked for. */
 function createEchoService() {
@@ -46,7 +53,7 @@ it('the beginning of an id that ends in a number names no run, because it may be
     const { run } = withIds(...ids)
     const { fetch, asked } = createEchoService()
     const other = ids[0]?.slice(0, -1) ?? ''
-    expect((await run(`cancel ${other}`, { fetch })).code).toBe(0)
+    outputOf(await run(`cancel ${other}`, { fetch }))
     expect(asked()).toEqual([other])
     expect(usageErrorOf(await run(`forget ${other} --yes`))).toContain('is not in the journal')
   }

@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Prices, readPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-import { createCliService, createHome, lines, objects, SET, usageErrorOf } from '../support/index.js'
+import {
+  createCliService,
+  createHome,
+  lines,
+  objects,
+  outputOf,
+  SET,
+  usageErrorOf,
+} from '../support/index.js'
 
 const PRICES = {
   'acme/cinema-1': { run: 0.4, factors: { resolution: { '1080p': 1.5 }, duration: { 10: 2 } } },
@@ -26,14 +34,14 @@ const get = 'config get prices'
 
 it('the setting `prices` can be set as an object, printed and removed', async () => {
   const { home, run } = createHome()
-  expect((await run(['config', 'set', 'prices', JSON.stringify(PRICES)])).code).toBe(0)
+  outputOf(await run(['config', 'set', 'prices', JSON.stringify(PRICES)]))
   expect(profilesIn(home).default.prices).toEqual(PRICES)
   const text = JSON.stringify(PRICES)
   expect((await run(get)).stdout).toBe(`${text}\n`)
   expect(JSON.parse((await run(`${get} --json`)).stdout)).toEqual(PRICES)
   expect((await run('config list')).stdout).toBe(`prices=${text}\n`)
   expect(JSON.parse((await run('config list --json')).stdout)).toEqual({ prices: PRICES })
-  expect((await run('config unset prices')).code).toBe(0)
+  outputOf(await run('config unset prices'))
   expect((await run(get)).code).toBe(2)
 })
 
@@ -144,7 +152,7 @@ it('models <model> --json prints a document with the price, which can be added a
     price: { run: 0.5, factors: { hd: { true: 2 } } },
     ...{ price_source: 'config', currency: 'credits' },
   })
-  expect((await run('models add -', { stdin: stdout })).code).toBe(0)
+  outputOf(await run('models add -', { stdin: stdout }))
   const unknown = JSON.parse((await run('models acme/cinema-1 --json')).stdout)
   expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
 })

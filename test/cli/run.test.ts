@@ -11,6 +11,7 @@ import {
   LOOPBACK_URL,
   ONE_PIXEL_PNG,
   objects,
+  outputOf,
   type RunOptions,
   runCli,
   SET,
@@ -91,7 +92,7 @@ it('run refuses a file in the place of its output before anything is sent, and r
   usageErrorOf(await service.run(`run image fox -o ${path}`))
   expect(service.requests).toEqual([])
   expect(readFileSync(path, 'utf8')).toBe('mine')
-  expect((await service.run(`run image fox -o ${path} --overwrite`)).code).toBe(0)
+  outputOf(await service.run(`run image fox -o ${path} --overwrite`))
   expect(readFileSync(path).equals(ONE_PIXEL_PNG)).toBe(true)
 })
 

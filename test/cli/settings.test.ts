@@ -9,6 +9,7 @@ import {
   createCliService,
   createHome,
   LOOPBACK_URL,
+  outputOf,
   type RunOptions,
   runCli,
   SET,
@@ -33,7 +34,7 @@ it('login stores a key that the service accepts, privately, with the address it 
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(statSync(join(service.home, 'config')).mode & 0o777).toBe(0o700)
   expect(readFileSync(file, 'utf8')).toContain(service.apiKey)
-  expect((await service.run('run image fox', { env })).code).toBe(0)
+  outputOf(await service.run('run image fox', { env }))
   const listed = await service.run('config list', { env })
   const models = 'models.video=rushes/preview-video\nmodels.image=rushes/preview-image\n'
   expect(listed.stdout).toBe(`baseUrl=${LOOPBACK_URL}\n${models}`)
@@ -68,7 +69,7 @@ it('login does not store a refused key, unless --no-verify is given', async () =
   const env = { RUSHES_API_KEY: '' }
   expect((await service.run('login', { env, stdin: 'rk_wrong' })).code).toBe(4)
   expect((await service.run('status x', { env })).code).toBe(4)
-  expect((await service.run('login --no-verify', { env, stdin: 'rk_wrong' })).code).toBe(0)
+  outputOf(await service.run('login --no-verify', { env, stdin: 'rk_wrong' }))
 })
 
 it('login refuses a key without an end, and an empty one', async () => {
@@ -251,8 +252,8 @@ describe('a key that takes its time', () => {
 it('config sets, gets, lists and unsets the settings of one profile', async () => {
   const { home, run } = createHome({ env: {} })
   const config = (line = '') => run(`config ${line}`)
-  expect((await config('set models.video acme/cinema-1')).code).toBe(0)
-  expect((await config('set timeout 5m --profile work')).code).toBe(0)
+  outputOf(await config('set models.video acme/cinema-1'))
+  outputOf(await config('set timeout 5m --profile work'))
   expect(await config('list')).toMatchObject({
     stdout: 'models.video=acme/cinema-1\n',
     stderr: 'Profile: default. Others: work.\n',
@@ -260,7 +261,7 @@ it('config sets, gets, lists and unsets the settings of one profile', async () =
   expect(await config()).toEqual(await config('list'))
   expect((await config('list --profile work --json')).stdout).toBe('{"timeout":"5m"}\n')
   expect((await config('get models.video')).stdout).toBe('acme/cinema-1\n')
-  expect((await config('unset models.video')).code).toBe(0)
+  outputOf(await config('unset models.video'))
   expect((await config('get models.video')).code).toBe(2)
   await config('set baseUrl https://a.example/api/v1')
   expect((await config('get baseUrl')).stdout).toBe('https://a.example\n')

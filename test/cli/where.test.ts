@@ -6,6 +6,7 @@ import {
   createInstantEngine,
   type Home,
   LOOPBACK_URL,
+  outputOf,
   SET,
   temporaryFolder,
   usageErrorOf,
@@ -104,7 +105,7 @@ it('without a configured service, the local runs of a session need no --local af
     code: 0,
     stdout: `${folder}/late.png\n`,
   })
-  expect(await run(`download --last -o ${folder}/again.png`)).toMatchObject({ code: 0 })
+  outputOf(await run(`download --last -o ${folder}/again.png`))
   expect((await run('open --last')).opened).toEqual([`${folder}/again.png`])
 })
 
@@ -129,7 +130,7 @@ it('a local run and another one in one line are a usage error', async () => {
 
 it('--base-url gets the requests for all runs of a line, whatever the journal says', async () => {
   const { run, requests } = createHome({ journal: JOURNAL, answers: GOING })
-  expect((await run(`status there local --base-url ${LOOPBACK_URL}`)).code).toBe(0)
+  outputOf(await run(`status there local --base-url ${LOOPBACK_URL}`))
   expect(requests).toHaveLength(2)
 })
 

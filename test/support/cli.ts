@@ -43,6 +43,12 @@ export const wordsOf = (line: CommandLine): readonly string[] =>
     ? [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
     : line
 
+/** What a command has printed that ended with exit 0. */
+export function outputOf({ code, stdout, stderr }: Ran): string {
+  expect({ code, stderr }).toEqual({ code: 0, stderr })
+  return stdout
+}
+
 /** The message of a command that is a usage error, and so has printed nothing. */
 export function usageErrorOf({ code, stdout, stderr }: Ran): string {
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -37,6 +37,7 @@ export {
   LOOPBACK_URL,
   lines,
   objects,
+  outputOf,
   type RunAtService,
   type RunOptions,
   runCli,

@@ -16,6 +16,7 @@ import { isPosix } from '../../../src/host/file-system.js'
 import { readJson, writeJson } from '../../../src/protocol/json.js'
 import {
   type CommandLine,
+  outputOf,
   type RunOptions,
   runCli,
   temporaryFolder,
@@ -400,7 +401,7 @@ describe('an import from Replicate', () => {
   it('sends no key to another origin that has the schema', async () => {
     const { run, keysSent } = placeWith(['https://example.com/', sdxl()])
     const line = 'models import replicate:stability-ai/sdxl --from https://example.com/sdxl.json'
-    expect((await run(line, { env: { ...withKey.env, ...withToken.env } })).code).toBe(0)
+    outputOf(await run(line, { env: { ...withKey.env, ...withToken.env } }))
     expect(keysSent()).toEqual([])
   })
 })
@@ -463,7 +464,7 @@ describe('an import that fails writes nothing', () => {
     expect(usageErrorOf(await run(IMPORT))).toMatch(
       /local\.models is the file .*one\.yaml\.[\s\S]*-o model\.yaml/,
     )
-    expect((await run(`${IMPORT} -o ${join(home, 'new', 'flux.yaml')}`)).code).toBe(0)
+    outputOf(await run(`${IMPORT} -o ${join(home, 'new', 'flux.yaml')}`))
   })
 })
 
@@ -490,7 +491,7 @@ describe('an imported model with --local', () => {
       num_inference_steps: 9,
     })
     const size = `'{"image_size":{"width":640,"height":480}}'`
-    expect((await run(`${RUN} --input ${size} --dry-run`)).code).toBe(0)
+    outputOf(await run(`${RUN} --input ${size} --dry-run`))
     expect((await run(`${RUN} --image-size huge --dry-run`)).code).toBe(2)
   })
 

@@ -8,6 +8,7 @@ import {
   createCliService,
   dataWords,
   openStoreOf,
+  outputOf,
   usageErrorOf,
   wordsOf,
 } from '../support/index.js'
@@ -53,7 +54,7 @@ it('admin user add needs --account if there are several accounts', async () => {
 
 it('the link of a user begins with --public-url', async () => {
   const { add, user } = await createAdmin()
-  expect((await add('a@example.com', '--public-url https://rushes.example.com/media//')).stdout).toMatch(
+  expect(outputOf(await add('a@example.com', '--public-url https://rushes.example.com/media//'))).toMatch(
     /^https:\/\/rushes\.example\.com\/media\/link\/[\w-]{43}\n$/,
   )
   const again = await user('link A@example.com --public-url http://[::1]:80')
@@ -75,7 +76,7 @@ it('admin user lists and removes users', async () => {
   await add(ANN)
   await createAccount()
   await user('add bob@example.com --account acme')
-  const rows = async () => (await user('list')).stdout.replaceAll(/\S+Z/g, 'T')
+  const rows = async () => outputOf(await user('list')).replaceAll(/\S+Z/g, 'T')
   expect(await rows()).toMatch(
     /\d\tann@example\.com\tdefault\t-\t0\t-\tT\n\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/,
   )
@@ -87,16 +88,16 @@ it('admin user lists and removes users', async () => {
 
 it('admin user prints the user and the link as JSON', async () => {
   const { add, user } = await createAdmin()
-  const added = JSON.parse((await add(ANN, '--json')).stdout)
+  const added = JSON.parse(outputOf(await add(ANN, '--json')))
   expect(added).toMatchObject({ email: ANN, account: 'default', has_password: false, sessions: 0 })
   expect(`${added.link}\n`).toMatch(LINK)
-  const linked = JSON.parse((await user(`link ${ANN} --json`)).stdout)
+  const linked = JSON.parse(outputOf(await user(`link ${ANN} --json`)))
   expect(tokenOf(linked.link)).not.toBe(tokenOf(added.link))
 })
 
 describe('a usage error of admin user', () => {
   let admin: Awaited<ReturnType<typeof createAdmin>>
-  const list = async () => (await admin.user('list')).stdout
+  const list = async () => outputOf(await admin.user('list'))
   let before: string
   beforeAll(async () => {
     admin = await createAdmin()

@@ -25,7 +25,7 @@ async function createAdmin(options = {}) {
   const service = await createCliService(options)
   const admin = (line: CommandLine, options: RunAtService = {}) =>
     service.run(['admin', ...wordsOf(line), ...dataWords(service)], options)
-  const key = async (line: string) => (await admin(`key create ${line}`)).stdout.trimEnd()
+  const key = async (line: string) => outputOf(await admin(`key create ${line}`)).trimEnd()
   const image = (apiKey: string, flags = '') =>
     service.run(`run image "a fox" --no-wait ${flags}`, { env: { RUSHES_API_KEY: apiKey } })
   return { service, admin, key, image }
@@ -69,7 +69,7 @@ it('admin limits and disables a key, bans an account, and takes each of it back'
     return code === 0 ? 'created' : JSON.parse(stderr).error.code
   }
   expect(await outcome()).toBe('api_key_spend_limit_exceeded')
-  const state = async () => (await admin('key list --account acme')).stdout.split('\t')[3]
+  const state = async () => outputOf(await admin('key list --account acme')).split('\t')[3]
   expect(await state()).toBe('spend limit reached')
   await admin('key set ci --spend-limit none')
   expect(await outcome()).toBe('USAGE_EXCEEDED')
@@ -91,7 +91,7 @@ it('admin gives a key its own rate and expiry', async () => {
   const { admin, key } = await createAdmin()
   await key('--account default --rate 100/10s --expires 1m')
   const terms = async () => {
-    const [, { rate, expires_at }] = objects((await admin('key list --json')).stdout)
+    const [, { rate, expires_at }] = objects(outputOf(await admin('key list --json')))
     return [rate, expires_at]
   }
   expect(await terms()).toEqual(['100/10s', expect.stringMatching(/^2026-01-01T00:01/)])
@@ -105,18 +105,18 @@ it('admin prints its lists as rows in a pipe, as a table on a terminal, and as J
   const { admin, key, image } = await createAdmin()
   await admin('account create acme --balance 5')
   await image(await key('--account acme --spend-limit 10 --quota 9 --allow-ip 127.0.0.1'))
-  expect((await admin('account list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
+  expect(outputOf(await admin('account list')).replaceAll(/\S+Z/g, 'T')).toBe(
     '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
   )
-  expect((await admin('key list --account acme')).stdout).toMatch(
+  expect(outputOf(await admin('key list --account acme'))).toMatch(
     /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\trk_[\w-]{6}\t\S+\n$/,
   )
-  expect((await admin('credits list acme')).stdout).toMatch(
+  expect(outputOf(await admin('credits list acme'))).toMatch(
     /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
   )
   const table = await admin('account list', { tty: { stdout: true, stderr: true } })
   expect(lines(table.stdout)[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
-  const first = async (line: string) => objects((await admin(`${line} --json`)).stdout)[0]
+  const first = async (line: string) => objects(outputOf(await admin(`${line} --json`)))[0]
   expect(await first('account list')).toMatchObject({ id: 1, name: 'default', balance: 10_000 })
   expect(await first('key list --account acme')).toMatchObject({
     ...{ spend_limit: 10, spent: 1, quota: 9, used: 1, allowed_ips: ['127.0.0.1'] },
@@ -129,7 +129,7 @@ it('admin lists the runs of all accounts, of one, and of one status', async () =
   await admin('account create acme --balance 5')
   await image(await key('--account acme'))
   await image(await key('--account default'), '-n 2')
-  const rows = async (flags = '') => lines((await admin(`run list ${flags}`)).stdout)
+  const rows = async (flags = '') => lines(outputOf(await admin(`run list ${flags}`)))
   const all = await rows()
   expect(all).toEqual([
     expect.stringMatching(/\tdefault\t.*\timage\t/),
@@ -138,7 +138,7 @@ it('admin lists the runs of all accounts, of one, and of one status', async () =
   ])
   expect(await rows('--account acme --limit 1')).toEqual([all[2]])
   expect(await rows('--status failed')).toEqual([])
-  const [object] = objects((await admin('run list --json')).stdout)
+  const [object] = objects(outputOf(await admin('run list --json')))
   expect(object).toMatchObject({ account: 'default', prompt: 'a fox', price: 1, refunded: false })
   for (const flags of ['--account acne', '--status gone']) usageErrorOf(await admin(`run list ${flags}`))
 })
@@ -149,7 +149,7 @@ it('admin shows a key once: neither the data of the service nor another command 
   const { api_key: key, ...rest } = JSON.parse(made.stdout)
   expect(rest).toMatchObject({ id: 2, account: 'default', name: 'key', spend_limit: null })
   expect(made.stderr).not.toContain(key)
-  for (const line of ['key list', 'key list --json']) expect((await admin(line)).stdout).not.toContain(key)
+  for (const line of ['key list', 'key list --json']) expect(outputOf(await admin(line))).not.toContain(key)
   const stored = await storedText(service)
   expect(stored).toContain(hashOfKey(key))
   expect(stored).not.toContain(key)
@@ -158,7 +158,7 @@ it('admin shows a key once: neither the data of the service nor another command 
 it('admin verify adds all entries, and fails when a balance is another', async () => {
   const { service, admin } = await createAdmin()
   expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
-  expect(JSON.parse((await admin('verify --json')).stdout)).toEqual({
+  expect(JSON.parse(outputOf(await admin('verify --json')))).toEqual({
     ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [], outcome_unknown: [] },
   })
   await runSql(service, 'UPDATE accounts SET balance = 7')
@@ -176,7 +176,7 @@ it('admin verify adds all entries, and fails when a balance is another', async (
 describe('a usage error of admin', () => {
   let shared: Awaited<ReturnType<typeof createAdmin>>
   const listAll = async () =>
-    (await shared.admin('account list')).stdout + (await shared.admin('key list')).stdout
+    outputOf(await shared.admin('account list')) + outputOf(await shared.admin('key list'))
   let before: string
   beforeAll(async () => {
     shared = await createAdmin()
@@ -229,7 +229,7 @@ it.skipIf(usesPostgres)('admin creates a data folder for an account, and none fo
   expect(usageErrorOf(listed)).toContain('contains no data of a local service')
   expect(existsSync(data)).toBe(false)
   outputOf(await run(`admin account create acme --data ${data}`))
-  expect((await run(`admin account list --data ${data}`)).stdout).toMatch(/^1\tacme\t0\t/)
+  expect(outputOf(await run(`admin account list --data ${data}`))).toMatch(/^1\tacme\t0\t/)
 })
 
 describe.skipIf(usesPostgres)('admin backup', () => {

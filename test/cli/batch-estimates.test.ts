@@ -88,7 +88,7 @@ it('--max-cost of a batch counts the rows that wait for others, and refuses it b
 it('RUSHES_MAX_COST refuses a batch and a --dry-run, which prints its plan, and does not concern --check', async () => {
   const { run } = await createBatch([FOX, HEN])
   const env = { RUSHES_MAX_COST: '0.2' }
-  expect((await run([], { env })).code).toBe(2)
+  usageErrorOf(await run([], { env }))
   const dry = await run('--dry-run', { env })
   expect([dry.code, lines(dry.stdout).length]).toEqual([2, 2])
   expect(dry.stderr).toContain('Estimate: 0.3 USD\nerror: The estimate is 0.3 USD, but')

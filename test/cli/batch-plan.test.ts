@@ -218,7 +218,7 @@ it('a plan has the reason for each row, on a terminal in columns', async () => {
 
 it('the plan of rows that use other rows has the sources of each row as JSON, and the runs of each model', async () => {
   const { run } = await createFamily()
-  const [clip, ...others] = objects((await run('--dry-run --json')).stdout)
+  const [clip, ...others] = objects(outputOf(await run('--dry-run --json')))
   expect(clip).toMatchObject({ name: 'clip', uses: ['run'], hash: null, reason: 'missing' })
   expect(others.at(-1).summary).toMatchObject({
     create: 4,

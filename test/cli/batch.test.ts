@@ -441,7 +441,7 @@ it('a batch whose time limit passes before a replica knows the new run does not 
   const { stderr } = await run('--timeout 5s', { faults: ['status:404:run_not_found'] })
   expect(stderr).not.toMatch(/pay again|--force/)
   expect(flights().sheet?.phase).toBe('running')
-  expect((await service.run('list')).stdout).not.toMatch(/not found/i)
+  expect(outputOf(await service.run('list'))).not.toMatch(/not found/i)
   // The next batch continues with the same run.
   outputOf(await run())
 })
@@ -470,7 +470,7 @@ it('the command that pays again for an output that is gone quotes the name of it
   const gone = async (only: string) => (await run(['--only', only], { faults: ['output:404'] })).stderr
   expect(await gone('a fox')).toMatch(/pay again: `rushes batch \S+ --only 'a fox' --force`/)
   expect(await gone(String.raw`f\*`)).toContain(String.raw`--only 'f\*' --force`)
-  const plan = async (only: string) => (await run(['--only', only, '--force', '--dry-run'])).stdout
+  const plan = async (only: string) => outputOf(await run(['--only', only, '--force', '--dry-run']))
   expect(await plan(String.raw`f\*`)).toMatch(/^create\tf\*\t.*\n$/)
   expect(await plan(String.raw`\!f\{1\}`)).toMatch(/^create\t!f\{1\}\t/m)
 })

@@ -9,6 +9,7 @@ import {
   lines,
   objects,
   openStoreOf,
+  outputOf,
   responseOf,
   runCli,
   type Scripted,
@@ -61,7 +62,7 @@ it('cancel --all cancels the unfinished runs of the service, with --label only t
   const [other] = await service.create()
   const some = await service.run('cancel --all --label draft')
   expect(lines(some.stdout).map((line) => line.split('\t')[0])).toEqual(drafts)
-  expect((await service.run('cancel --all')).stdout).toContain(other)
+  expect(outputOf(await service.run('cancel --all'))).toContain(other)
   const none = await service.run('cancel --all')
   expect(none).toMatchObject({ code: 0, stdout: '' })
   expect(none.stderr).toContain('No unfinished runs')
@@ -152,8 +153,8 @@ it('cancel ends with exit 6 for an unknown run, with 4 without a key that is acc
   expect(
     (await runCli('cancel run_none', { env: { RUSHES_BASE_URL: SET.RUSHES_BASE_URL ?? '' } })).code,
   ).toBe(4)
-  expect((await service.run('cancel')).code).toBe(2)
-  expect((await service.run('cancel -', { stdin: '' })).code).toBe(2)
+  usageErrorOf(await service.run('cancel'))
+  usageErrorOf(await service.run('cancel -', { stdin: '' }))
 })
 
 it('cancel is sent again after a lost response and after a 503', async () => {
@@ -178,9 +179,9 @@ const end = async (failure: RunFailure) => {
   await store.failRun(held(id, 'me', service.clock.now()), failure)
   await store.close()
   const waited = await service.run(`wait ${id}`)
-  const { error } = JSON.parse((await service.run(`status ${id} --json`)).stdout)
-  const row = /^error\t(.*)$/m.exec((await service.run(`show ${id}`)).stdout)?.[1]
-  const [listed] = objects((await service.run('list --json')).stdout)
+  const { error } = JSON.parse(outputOf(await service.run(`status ${id} --json`)))
+  const row = /^error\t(.*)$/m.exec(outputOf(await service.run(`show ${id}`)))?.[1]
+  const [listed] = objects(outputOf(await service.run('list --json')))
   return { waited, message: error.message, row, listed: listed.error.message }
 }
 

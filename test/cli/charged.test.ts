@@ -45,9 +45,9 @@ it('show prints what a provider charged for a film or a picture, and spend count
   expect(film.stdout).toMatch(/^estimate\t1 USD$/m)
   expect(film.stdout).toMatch(/^cost\t1\.6 USD$/m)
   outputOf(await make('image', 'acme/still'))
-  const [picture] = objects((await run('list --json')).stdout)
+  const [picture] = objects(outputOf(await run('list --json')))
   expect(picture).toMatchObject({ estimate: null, cost: { amount: 0.04, currency: 'USD' } })
-  expect(lines((await run('spend')).stdout)).toEqual([
+  expect(lines(outputOf(await run('spend')))).toEqual([
     'model\tacme/film\t1\t0\tUSD\t1.6\t0\t0\t0',
     'model\tacme/still\t1\t0\tUSD\t0.04\t0\t0\t0',
     'total\t\t2\t0\tUSD\t1.64\t0\t0\t0',
@@ -57,7 +57,7 @@ it('show prints what a provider charged for a film or a picture, and spend count
 it('spend counts what a provider charged for a film that failed', async () => {
   const { run, make } = await createPlace({ states: ['pending', 'failed'], error: 'content policy' })
   expect(await make('video', 'acme/film')).toMatchObject({ code: 10 })
-  expect((await run('spend')).stdout).toContain('total\t\t1\t0\tUSD\t0\t1.6\t0\t0')
+  expect(outputOf(await run('spend'))).toContain('total\t\t1\t0\tUSD\t0\t1.6\t0\t0')
 })
 
 it.each([

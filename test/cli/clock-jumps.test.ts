@@ -1,7 +1,7 @@
 /** A wall clock that is set while a command waits: a time server, a user, a machine that was asleep. */
 import { describe, expect, it } from 'vitest'
 import type { HttpRequest } from '../../src/host/http.js'
-import { type CliService, createCliService } from '../support/index.js'
+import { type CliService, createCliService, outputOf } from '../support/index.js'
 
 const HOUR_MS = 3_600_000
 
@@ -36,7 +36,7 @@ describe.each([
     const service = await createCliService()
     await service.create()
     service.clock.jump(byMs)
-    expect((await service.run('status --last')).stdout).toContain('succeeded')
+    expect(outputOf(await service.run('status --last'))).toContain('succeeded')
     expect(service.rows()[0]?.elapsedMs).toBeGreaterThanOrEqual(0)
   })
 
@@ -45,7 +45,7 @@ describe.each([
     await service.create()
     service.clock.jump(byMs)
     const [id] = await service.create()
-    expect((await service.run('wait --last --json')).stdout).toContain(id)
+    expect(outputOf(await service.run('wait --last --json'))).toContain(id)
     const table = await service.run('list', { tty: { stdout: true } })
     expect(table.code).toBe(0)
     expect(table.stdout).not.toMatch(/-\d|NaN/)

@@ -48,8 +48,8 @@ it.each(['wait', 'download'])('%s --last uses the -o of the run until it has its
   expect(ended).toMatchObject({ code: 0, stdout: `${relative('.', path)}\n` })
   expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
   // Not for a run that has its file, or that is named in another way.
-  expect((await service.run('wait --last')).stdout).toMatch(/^http/)
-  expect((await service.run(`wait ${newest(service)}`)).stdout).toMatch(/^http/)
+  expect(outputOf(await service.run('wait --last'))).toMatch(/^http/)
+  expect(outputOf(await service.run(`wait ${newest(service)}`))).toMatch(/^http/)
 })
 
 it('wait --last uses the -o of a run whose file was complete, and did not get its name', async () => {
@@ -76,7 +76,7 @@ it.each([
     expect(stderr.replaceAll("'", '')).toContain(`\`rushes wait -o ${path} ${first} ${second} ${third}\``)
     service.service.startRendering()
     const shown = names.map((name) => relative('.', join(folder, name)))
-    expect((await service.run('wait --last')).stdout).toBe(`${shown[2]}\n`)
+    expect(outputOf(await service.run('wait --last'))).toBe(`${shown[2]}\n`)
     // Without the last one, the names of the others are those of the command too.
     const others = await service.run(`wait -o ${path} ${first} ${second}`)
     expect(lines(others.stdout)).toEqual(names.slice(0, 2).map((name) => join(folder, name)))
@@ -89,7 +89,7 @@ it.each(['wait', 'status'])(
     const urls = ['http://127.0.0.1:1/fox.png']
     const answers = [{ status: 200, body: { id: 'run_7', status: 'succeeded', output: { urls } } }]
     const { run } = createHome({ journal: [{ id: 'run_7', urls }], answers })
-    const { finished_at } = JSON.parse((await run(`${command} run_7 --json`)).stdout)
+    const { finished_at } = JSON.parse(outputOf(await run(`${command} run_7 --json`)))
     expect(finished_at).toBe('2025-12-31T00:00:00.000Z')
   },
 )
@@ -99,7 +99,7 @@ it('wait counts the time of a run from its create in another command', async () 
   const [id] = await service.create()
   await service.clock.advance(60_000)
   service.service.startRendering()
-  const { elapsed_ms } = JSON.parse((await service.run(`wait ${id} --json`)).stdout)
+  const { elapsed_ms } = JSON.parse(outputOf(await service.run(`wait ${id} --json`)))
   expect(elapsed_ms).toBeGreaterThanOrEqual(60_000)
 })
 
@@ -118,10 +118,10 @@ it('--last and --all select runs of the current service, and --last the newest',
   const [, id] = await service.create('-n 2')
   addRow(service.home, { address: 'local', id: 'run_local' })
   await service.run('wait --last')
-  expect((await service.run('status --last')).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
-  expect((await service.run(`download --last -o ${folder}/`)).stdout).toBe(`${folder}/${id}.png\n`)
-  expect(JSON.parse((await service.run('show --last --json')).stdout)).toMatchObject({ id })
-  expect(JSON.parse((await service.run('show --last --local --json')).stdout).id).toBe('run_local')
+  expect(outputOf(await service.run('status --last'))).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+  expect(outputOf(await service.run(`download --last -o ${folder}/`))).toBe(`${folder}/${id}.png\n`)
+  expect(JSON.parse(outputOf(await service.run('show --last --json')))).toMatchObject({ id })
+  expect(JSON.parse(outputOf(await service.run('show --last --local --json'))).id).toBe('run_local')
   const env = { RUSHES_BASE_URL: 'http://127.0.0.1:2' }
   usageErrorOf(await service.run('wait --last', { env }))
   expect(await service.run('wait --all', { env })).toMatchObject({ code: 0, stdout: '' })
@@ -163,7 +163,7 @@ it('download has nothing to do while the file of the run is there, and replaces 
   expect(await again()).toMatchObject({ code: 0, stdout: `${path}\n` })
   expect(service.requests).toHaveLength(1)
   const named = path.replace('png', '{ext}')
-  expect((await service.run(`download --last -o ${named}`)).stdout).toBe(`${path}\n`)
+  expect(outputOf(await service.run(`download --last -o ${named}`))).toBe(`${path}\n`)
   writeFileSync(path, Buffer.alloc(ONE_PIXEL_PNG.byteLength))
   expect(await again()).toMatchObject({ code: 12, stdout: '' })
   expect(await again('--overwrite')).toMatchObject({ code: 0, stdout: `${path}\n` })
@@ -209,7 +209,7 @@ it('the hint of a failed download is a command that downloads into the same plac
   expect(code).toBe(12)
   const [, command = ''] = /with `rushes (.*)`\.$/m.exec(stderr) ?? []
   expect(command).toBe(`download -o ${folder}/fox.png --sidecar ${newest(service)}`)
-  expect((await service.run(command)).stdout).toBe(`${folder}/fox.png\n`)
+  expect(outputOf(await service.run(command))).toBe(`${folder}/fox.png\n`)
 })
 
 it('a download that a signal ends is continued by its hint, and fetches only the outputs that have no file', async () => {
@@ -267,7 +267,7 @@ it('-i run:<id> of a running run is a usage error that names the command to wait
 it('-i run:<id>#2 sends the second file of the run when its link has expired', async () => {
   const service = await createCliService({ engine: createInstantEngine({ files: ['0.png', '1.png'] }) })
   const folder = temporaryFolder()
-  const { id } = JSON.parse((await service.run(`run image "a fox" --json -o ${folder}/{index}.png`)).stdout)
+  const { id } = JSON.parse(outputOf(await service.run(`run image "a fox" --json -o ${folder}/{index}.png`)))
   const line = `run image "a hen" -i run:${id}#2 --no-wait`
   outputOf(await service.run(line, { faults: ['output:403'] }))
   expect(imagesSentFor(service, 'a hen')).toEqual([
@@ -312,7 +312,7 @@ it('a file in the place of the sidecar is a usage error before anything is paid 
   const service = await createCliService()
   const path = join(temporaryFolder(), 'fox.png')
   writeFileSync(`${path}.json`, 'mine')
-  expect((await service.run(`${RUN} -o ${path} --sidecar`)).code).toBe(2)
+  usageErrorOf(await service.run(`${RUN} -o ${path} --sidecar`))
   expect({ created: service.creates(), isMade: existsSync(path) }).toEqual({ created: [], isMade: false })
   outputOf(await service.run(`${RUN} -o ${path} --sidecar --overwrite`))
   expect(readFileSync(`${path}.json`, 'utf8')).toContain('"run_id"')
@@ -330,5 +330,5 @@ it('a named pipe in the place of the sidecar is not opened, whether its name was
 })
 
 it.each(['', '-o -'])('--sidecar without a file is a usage error: %j', async (flags) => {
-  expect((await runCli(`${RUN} --sidecar ${flags}`, { env: SET })).code).toBe(2)
+  usageErrorOf(await runCli(`${RUN} --sidecar ${flags}`, { env: SET }))
 })

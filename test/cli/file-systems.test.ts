@@ -26,7 +26,7 @@ describe.each(WITHOUT_LINKS)('where a hard link fails with %s', (_, fileSystem) 
     const line = `run image "a fox" -o ${path}`
     expect(await service.run(line, { fileSystem })).toMatchObject({ code: 0, stdout: `${path}\n` })
     expect(readFileSync(path).equals(ONE_PIXEL_PNG)).toBe(true)
-    expect((await service.run(line, { fileSystem })).code).toBe(2)
+    usageErrorOf(await service.run(line, { fileSystem }))
   })
 
   it('a batch downloads its outputs, and swaps the files of two rows', async () => {

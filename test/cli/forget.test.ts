@@ -47,7 +47,7 @@ it('forget of an id that is the key of an unconfirmed row without its ~ removes 
   expect(names()).toEqual([key])
   // Also at another address, and in each command that takes a run.
   addRow(home, { id, address: A })
-  expect(JSON.parse((await run(`show ${id} --json`)).stdout)).toMatchObject({ id })
+  expect(JSON.parse(outputOf(await run(`show ${id} --json`)))).toMatchObject({ id })
   await run(`forget ${id} --yes`)
   expect(names()).toEqual([key])
 })
@@ -110,7 +110,7 @@ it('forget leaves a row that has changed while the question was open, and says s
 
 it('forget --json asks nothing, and leaves an unconfirmed row', async () => {
   const { run, names, key } = openUnconfirmed()
-  expect((await run(`forget ${key} --json`, { stdin: 'y\n', tty: TERMINAL })).code).toBe(2)
+  usageErrorOf(await run(`forget ${key} --json`, { stdin: 'y\n', tty: TERMINAL }))
   expect(names()).toEqual([key])
 })
 
@@ -165,7 +165,7 @@ it.each(['done_a --finished', 'done_a --last', '--before 30', '--before 0'])(
   'forget %s is a usage error, and removes nothing',
   async (words) => {
     const { run, rows } = open()
-    expect((await run(`forget ${words} --yes`)).code).toBe(2)
+    usageErrorOf(await run(`forget ${words} --yes`))
     expect(rows()).toHaveLength(4)
   },
 )

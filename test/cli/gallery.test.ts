@@ -171,8 +171,8 @@ it('gallery replaces a file of another program only with --overwrite', async () 
 it('gallery -o <folder> writes gallery.html into the folder', async () => {
   const desk = createDesk()
   const into = (path: string) => runCli(`gallery -o ${path}`, { home: desk.home })
-  expect((await into(desk.folder)).stdout).toBe(`${desk.page}\n`)
-  expect((await into(`${desk.folder}/new/`)).stdout).toBe(`${desk.folder}/new/gallery.html\n`)
+  expect(outputOf(await into(desk.folder))).toBe(`${desk.page}\n`)
+  expect(outputOf(await into(`${desk.folder}/new/`))).toBe(`${desk.folder}/new/gallery.html\n`)
 })
 
 it.each([

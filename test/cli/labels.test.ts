@@ -17,12 +17,12 @@ beforeEach(() => {
 const idsIn = (text: string) => lines(text).map((line) => line.split('\t')[0])
 
 it('list --label selects the runs that have all labels, in any form of Unicode', async () => {
-  expect(idsIn((await run('list --label spring')).stdout)).toEqual([
+  expect(idsIn(outputOf(await run('list --label spring')))).toEqual([
     ...['both_going', 'both_done', 'spring_going', 'spring_done'],
   ])
   const both = await run('list --label spring --label " Fru\u0308hling " --status succeeded')
   expect(idsIn(both.stdout)).toEqual(['both_done'])
-  expect((await run('list --label SPRING')).stdout).toBe('')
+  expect(outputOf(await run('list --label SPRING'))).toBe('')
 })
 
 it.each(['list', 'wait --all', 'gallery', 'forget', 'spend'])(
@@ -56,12 +56,12 @@ it('forget --label removes the runs with the label, together with other flags fe
   expect((await run('forget --label Frühling --before 9d')).stderr).toContain('Removed 0 runs')
   await run('forget --label Frühling --yes')
   expect(names()).toEqual(['spring_going', 'plain_going', 'plain_done'])
-  expect((await run('forget plain_done --label spring')).code).toBe(2)
+  usageErrorOf(await run('forget plain_done --label spring'))
 })
 
 it('show shows the labels and the estimate of a run', async () => {
   addRow(home.home, { id: 'priced', labels: ['b', 'a'], estimate: { millionths: 400_000, currency: 'USD' } })
-  expect((await run('show priced')).stdout).toContain('label\tb\nlabel\ta\n')
-  expect((await run('show priced')).stdout).toContain('\nestimate\t0.4 USD\n')
-  expect((await run('show plain_done')).stdout).not.toMatch(/label|estimate/)
+  expect(outputOf(await run('show priced'))).toContain('label\tb\nlabel\ta\n')
+  expect(outputOf(await run('show priced'))).toContain('\nestimate\t0.4 USD\n')
+  expect(outputOf(await run('show plain_done'))).not.toMatch(/label|estimate/)
 })

@@ -9,6 +9,7 @@ import {
   createHome,
   createLocalHome,
   lines,
+  outputOf,
   runCli,
   usageErrorOf,
 } from '../support/index.js'
@@ -37,17 +38,17 @@ it('list prints the newest first, tab-separated in a pipe', async () => {
 it('list prints unconfirmed runs by their key', async () => {
   const { run } = createHome({ answers: [{ status: 500 }] })
   await run('run image "a fox"')
-  expect((await run('list')).stdout).toMatch(
+  expect(outputOf(await run('list'))).toMatch(
     /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\thttp:\/\/127\.0\.0\.1:1\n$/,
   )
-  const object = JSON.parse((await run('list --json --status unconfirmed')).stdout)
+  const object = JSON.parse(outputOf(await run('list --json --status unconfirmed')))
   expect(object).toMatchObject({
     id: null,
     key: expect.stringMatching(/^~/),
     service: null,
     answer: { status: 500 },
   })
-  expect((await run('list --status UNCONFIRMED')).stdout).toMatch(/^~/)
+  expect(outputOf(await run('list --status UNCONFIRMED'))).toMatch(/^~/)
 })
 
 it('list prints a table that fits a terminal', async () => {
@@ -81,7 +82,7 @@ it('list has a column for where runs are if there are several places', async () 
   const narrow = await service.run('list', { tty: { stdout: true }, columns: 60 })
   expect(narrow.stdout).toMatch(/^RUN +STATUS +KIND +AGE +WHERE +PROMPT\n/)
   expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
-  expect((await service.run('list --local')).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
+  expect(outputOf(await service.run('list --local'))).toMatch(/^run_local\t.*\tlocal\n$/)
 })
 
 it('list shows the name of a run of a batch', async () => {
@@ -99,7 +100,7 @@ it('list shows ids as short as they are unique in the journal', async () => {
   const { stdout } = await run('list --model acme/still-1', { tty: { stdout: true } })
   const ids = stdout.split('\n').map((line) => line.split(' ')[0])
   expect(ids).toEqual(['RUN', 'run_xyz', 'run_abcdefg', ''])
-  expect((await run('show run_abcdefg')).stdout).toMatch(/^run\trun_abcdefghij\n/)
+  expect(outputOf(await run('show run_abcdefg'))).toMatch(/^run\trun_abcdefghij\n/)
 })
 
 it('list --here shows the runs that were created in this folder, or that have a manifest or a file in it', async () => {
@@ -150,7 +151,7 @@ it('list --status takes the statuses of any service, and names the nearest one o
   const { run } = createHome({ answers: [{ status: 201, body: { id: 'run_1', status: 'Painting' } }] })
   await run('run image "a fox" --no-wait')
   const list = (status: string) => run(`list --status ${status}`)
-  for (const status of ['painting', 'Painting']) expect((await list(status)).stdout).toMatch(/^run_1\t/)
+  for (const status of ['painting', 'Painting']) expect(outputOf(await list(status))).toMatch(/^run_1\t/)
   for (const status of ['processing', 'In_Queue', 'cancelled'])
     expect(await list(status)).toMatchObject({ code: 0, stdout: '' })
   expect(usageErrorOf(await list('suceeded'))).toBe(

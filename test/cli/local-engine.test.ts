@@ -28,7 +28,7 @@ it('--engine draws with a model server without a document, names its model, and 
   const made = await run(`${image} --local -o ${file('a.png')}`)
   expect(made).toMatchObject({ code: 0, stdout: `${file('a.png')}\n` })
   expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (images at ${server.url}/v1).\n`)
-  const { input } = JSON.parse((await run('show --last --local --json')).stdout)
+  const { input } = JSON.parse(outputOf(await run('show --last --local --json')))
   outputOf(await run(`${image} --seed ${input.seed} -o ${file('b.png')}`))
   expect(readFileSync(file('b.png'))).toEqual(readFileSync(file('a.png')))
   expect(preview.jobs).toEqual([])
@@ -116,7 +116,7 @@ it('a command of --engine is not replaced by one of the same name in another fol
     writeFileSync(file(`${name}/word`), name)
   }
   process.chdir(file('one'))
-  const id = (await run('run image --engine ./draw.sh a --no-wait', { env })).stdout.trim()
+  const id = outputOf(await run('run image --engine ./draw.sh a --no-wait', { env })).trim()
   process.chdir(file('two'))
   outputOf(await run(`wait ${id} -o ${file('a.png')}`, { env }))
   expect(readFileSync(file('a.png'), 'latin1').slice(8)).toBe('one')
@@ -138,7 +138,7 @@ it('a hosted model of --engine has no price in the same command and in later one
   outputOf(await run('run image --engine fal:acme/draw "a fox" --no-wait'))
   for (const model of ['--engine fal:acme/draw', '--model acme/draw'])
     usageErrorOf(await run(`run image --local ${model} a --max-cost 0.01`))
-  expect(lines((await run('list --local')).stdout)).toHaveLength(1)
+  expect(lines(outputOf(await run('list --local')))).toHaveLength(1)
 })
 
 test('a server of --engine that does not listen ends the command before a run exists', async () => {
@@ -146,7 +146,7 @@ test('a server of --engine that does not listen ends the command before a run ex
   const { code, stderr } = await run('run image --local --engine images:http://127.0.0.1:1/v1 a')
   expect(code).toBe(9)
   expect(stderr).toContain('Nothing listens at http://127.0.0.1:1. No run was created.')
-  expect((await run('list --local')).stdout).toBe('')
+  expect(outputOf(await run('list --local'))).toBe('')
 })
 
 test('a hosted model of --engine has the name that its provider gives it, a prompt alone, and needs its key before a run exists', async () => {
@@ -239,16 +239,16 @@ it('cancel --local ends when the job of the run at its provider is canceled', as
   const { run_id: id } = objects((await waiting).stderr).at(-1).error
   expect(server.canceled).toEqual([])
   // Without the key, no run of the line is canceled.
-  const free = (await run('run image --local "a hen" --no-wait')).stdout.trim()
+  const free = outputOf(await run('run image --local "a hen" --no-wait')).trim()
   for (const command of ['wait', `cancel ${free}`])
     expect(usageErrorOf(await run(`${command} --local ${id}`))).toContain('FAL_KEY')
-  expect((await run(`status --local ${free}`)).stdout).toBe(`${free}\tqueued\t\n`)
+  expect(outputOf(await run(`status --local ${free}`))).toBe(`${free}\tqueued\t\n`)
   // The run carries its model, whatever the setting says now.
   const replaced = { name: 'acme/draw', kind: 'image', engine: { type: 'preview' } }
   writeFileSync(file('models.yaml'), stringify(replaced))
   const canceled = await run(`cancel --local ${id}`, { env })
   expect(canceled).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
   expect(server.canceled).toEqual(['fal_1'])
-  const shown = JSON.parse((await run(`status ${id} --json`)).stdout)
+  const shown = JSON.parse(outputOf(await run(`status ${id} --json`)))
   expect(shown.service.error.code).toBe('canceled')
 })

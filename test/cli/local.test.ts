@@ -22,11 +22,11 @@ it('--local --no-wait leaves runs in the queue, also while another one is render
   expect(await run(`wait ${wanted} -o ${path}`)).toMatchObject({ code: 0, stdout: `${path}\n` })
   expect(preview.jobs).toHaveLength(2)
   const states = ids.map((id) => (id === wanted ? `${id}\tsucceeded\t${path}\n` : `${id}\tqueued\t\n`))
-  expect((await run(`status ${ids.join(' ')}`)).stdout).toBe(states.join(''))
+  expect(outputOf(await run(`status ${ids.join(' ')}`))).toBe(states.join(''))
 
   // Without the download, the file of the service itself.
   rmSync(path)
-  const { files } = JSON.parse((await run(`status ${wanted} --json`)).stdout)
+  const { files } = JSON.parse(outputOf(await run(`status ${wanted} --json`)))
   expect(files).toMatchObject([
     { path: expect.stringMatching(/\/local\/files\//), content_type: 'image/png' },
   ])
@@ -35,12 +35,12 @@ it('--local --no-wait leaves runs in the queue, also while another one is render
 
 it('wait --local renders the run of a command that was killed when the lease of the run has expired', async () => {
   const { run, home, file } = createLocalHome()
-  const id = (await run('run image --local "a fox" --no-wait')).stdout.trim()
+  const id = outputOf(await run('run image --local "a fox" --no-wait')).trim()
   const data = { dataFolder: join(home, 'state', 'local'), databaseUrl: undefined }
   const store = await openStoreOf(data)
   await claimRun(store, 'of the killed command')
   await store.close()
-  expect((await run(`status ${id}`)).stdout).toBe(`${id}\tprocessing\t\n`)
+  expect(outputOf(await run(`status ${id}`))).toBe(`${id}\tprocessing\t\n`)
   expect(await run(`wait ${id} --timeout 10s`)).toMatchObject({ code: 11 })
   await runSql(data, 'UPDATE runs SET lease_until = 0')
   outputOf(await run(`wait ${id} -o ${file('fox.png')}`))

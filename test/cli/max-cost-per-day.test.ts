@@ -70,7 +70,7 @@ it('maxCostPerDay needs a price, and a journal that can be written', async () =>
 
 it('maxCostPerDay does not concern --local', async () => {
   const service = await createLimited({ maxCostPerDay: 0 })
-  expect((await service.run(FOX)).code).toBe(2)
+  usageErrorOf(await service.run(FOX))
   const { home } = service
   const local = await runCli(`${FOX} --local`, { home, engine: createInstantEngine() })
   expect(local.code).toBe(0)

@@ -121,7 +121,7 @@ it('a media parameter takes a data: URL of more than 256 KiB in --input, and sta
   outputOf(await film(`--input @${file('input.json')} ${out}`))
   // Uploaded, since it is too large for the request.
   expect(sent()[0]?.mask_url).toBe('https://v3.fal.media/uploads/1-mask_url-1.png')
-  expect((await run('show --last --local')).stdout).not.toContain('base64')
+  expect(outputOf(await run('show --last --local'))).not.toContain('base64')
   outputOf(await film(`--mask-url - ${out}`, pictureOf('piped')))
   expect(sent()[1]?.mask_url).toBe(dataUrl(pictureOf('piped')))
   outputOf(await film(`--style-urls - ${out}`, `${PUBLIC}\n${file('b.png')}\n`))
@@ -138,7 +138,7 @@ it('a media parameter takes a data: URL of more than 256 KiB in --input, and sta
 it('a media parameter takes an output of an earlier run', async () => {
   const { film, file, sent, run } = await createPlace()
   await film(`-o ${file('one.png')}`)
-  const { id } = JSON.parse((await run('show --last --local --json')).stdout)
+  const { id } = JSON.parse(outputOf(await run('show --last --local --json')))
   outputOf(await film(`--end-image-url run:${id} -o ${file('two.png')}`))
   expect(sent()[1]?.end_image_url).toBe(dataUrl(readFileSync(file('one.png'))))
 })
@@ -165,7 +165,7 @@ runs:
   outputOf(await batch())
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
-  expect((await batch('--dry-run')).stdout).toMatch(/film\.png\tinput changed/)
+  expect(outputOf(await batch('--dry-run'))).toMatch(/film\.png\tinput changed/)
   outputOf(await batch())
   expect(sent()).toHaveLength(4)
   expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))

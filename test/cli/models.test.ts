@@ -214,7 +214,7 @@ it('the help of a model has the flags and the text of its document', async () =>
     ]),
   )
   expect(help.stdout).not.toContain('--aspect-ratio')
-  expect((await run('run image --help', { ...wide, env: SET_STILL })).stdout).toBe(help.stdout)
+  expect(outputOf(await run('run image --help', { ...wide, env: SET_STILL }))).toBe(help.stdout)
 })
 
 it.each<[readonly string[], RegExp]>([
@@ -259,7 +259,7 @@ it('a model without a prompt refuses one, and needs none', async () => {
     'acme/mute takes no prompt, but the arguments contain one.',
   )
   const { run } = createHome({ models: [MUTE] })
-  expect(JSON.parse((await run([...line, '--quality', 'high'])).stdout).input).toEqual({ quality: 'high' })
+  expect(JSON.parse(outputOf(await run([...line, '--quality', 'high']))).input).toEqual({ quality: 'high' })
 })
 
 it('run model checks --input with the document of the model', async () => {
@@ -284,7 +284,7 @@ it('an added model shows its parameters and its price, and can be removed', asyn
     ]),
   )
   // runCli checks it against the published schemas.
-  const document = JSON.parse((await run('models acme/still-2 --json')).stdout)
+  const document = JSON.parse(outputOf(await run('models acme/still-2 --json')))
   expect(document.price).toEqual(STILL.price)
   const { steps, loras, sampler, guidance, transparent } = STILL.input.properties
   expect(document.input.properties).toMatchObject({ steps, loras, sampler, guidance, transparent })
@@ -324,17 +324,17 @@ it('--local uses the models of local.models, which can be set beside local', asy
   )
   await run('config set local on')
   await run(`config set local.models ${file}`)
-  expect((await run('config list')).stdout).toBe(`local=on\nlocal.models=${file}\n`)
+  expect(outputOf(await run('config list'))).toBe(`local=on\nlocal.models=${file}\n`)
   const env = {}
-  expect(JSON.parse((await run('run image x --seed 7 --dry-run', { env })).stdout)).toEqual({
+  expect(JSON.parse(outputOf(await run('run image x --seed 7 --dry-run', { env })))).toEqual({
     model: 'acme/flux',
     input: { prompt: 'x', seed: 7 },
   })
-  expect((await run('models', { env })).stdout).toBe(
+  expect(outputOf(await run('models', { env }))).toBe(
     'acme/flux\timage\t0 credits\tlocal\tdefault\nrushes/preview-video\tvideo\t0 credits\tlocal\tdefault\n',
   )
   await run('config unset local')
-  expect((await run('config list')).stdout).toBe(`local.models=${file}\n`)
+  expect(outputOf(await run('config list'))).toBe(`local.models=${file}\n`)
 })
 
 const fal = (more = '') =>
@@ -372,13 +372,13 @@ it('login sets the models that the service names', async () => {
     'The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.',
     "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
   ])
-  expect((await service.run('models', { env: NO_MODELS })).stdout).toContain(
+  expect(outputOf(await service.run('models', { env: NO_MODELS }))).toContain(
     'acme/still-2\timage\t1–2 credits\tservice\tdefault\n',
   )
   // The next login keeps the choice of the user, and says nothing.
   await service.run('config set models.image acme/still-1')
   expect(lines((await logIn(service)).stderr)).toHaveLength(3)
-  expect((await service.run('config get models.image', { env: NO_MODELS })).stdout).toBe('acme/still-1\n')
+  expect(outputOf(await service.run('config get models.image', { env: NO_MODELS }))).toBe('acme/still-1\n')
 })
 
 it('doctor warns of a model that is not in the kept list of the service', async () => {
@@ -404,7 +404,7 @@ it.each([
   const service = await createCliService({ models: MODELS, hasList })
   const { code, stderr } = await logIn(service, flags)
   expect({ code, lines: lines(stderr).length }).toEqual({ code: 0, lines: count })
-  expect((await service.run('config list', { env: NO_MODELS })).stdout).toBe('')
+  expect(outputOf(await service.run('config list', { env: NO_MODELS }))).toBe('')
 })
 
 const BROKEN = { name: 'acme/broken', kind: 'image', input: 7 }
@@ -434,7 +434,7 @@ it('a create under --max-cost is checked with the price that the service has now
   expect(usageErrorOf(await run(LIMITED))).toContain('The estimate is 9')
   list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 4 } }] } }
   outputOf(await run(LIMITED))
-  expect((await run('spend')).stdout).toMatch(/\t5\t/)
+  expect(outputOf(await run('spend'))).toMatch(/\t5\t/)
   expect({ asked: list.asked, created: creates().length }).toEqual({ asked: 3, created: 2 })
 })
 
@@ -484,15 +484,15 @@ it('an added model whose file is damaged is not checked, with one warning, and t
       'warning: The added model file of acme/still-2 is damaged, so its parameters are not checked. Add the model again.\n',
   })
   expect(creates()).toMatchObject([{ input: { prompt: 'a fox', steps: 99 } }])
-  expect((await run('models')).stdout).not.toContain('acme/still-2')
+  expect(outputOf(await run('models'))).not.toContain('acme/still-2')
 })
 
 it('the help of a model that is not known says so, and no help requests the list of a service', async () => {
   const { run, list } = open()
-  expect((await run('run image --model acme/x --help')).stdout).toMatch(
+  expect(outputOf(await run('run image --model acme/x --help'))).toMatch(
     /acme\/x: its parameters are not known here\. These are the built-in ones of image\s+models\.\n/,
   )
-  expect((await run('run image --help')).stdout).not.toContain('not known')
+  expect(outputOf(await run('run image --help'))).not.toContain('not known')
   for (const line of ['help run image', 'run --help', 'models --help']) await run(line)
   expect(list.asked).toBe(0)
 })

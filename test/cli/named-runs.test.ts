@@ -45,7 +45,7 @@ it('the beginning of several ids is a usage error that names them', async () => 
 })
 
 it('a whole id goes before the beginning of another one', async () => {
-  expect((await withIds(...IDS).run('show run_x')).stdout).toMatch(/^run\trun_x\n/)
+  expect(outputOf(await withIds(...IDS).run('show run_x'))).toMatch(/^run\trun_x\n/)
 })
 
 it('the beginning of an id that ends in a number names no run, because it may be the id of another one', async () => {
@@ -62,7 +62,7 @@ it('the beginning of an id that ends in a number names no run, because it may be
 it('the beginning of an id has at least four characters', async () => {
   const { run } = withIds('abcdef')
   expect((await run('show abc')).stderr).toContain('abc is not in the journal')
-  expect((await run('show abcd')).stdout).toMatch(/^run\tabcdef\n/)
+  expect(outputOf(await run('show abcd'))).toMatch(/^run\tabcdef\n/)
 })
 
 it('ids on standard input may be beginnings, and the service gets the request for an id that the journal does not know', async () => {
@@ -78,13 +78,13 @@ it('status shows the files of a run on a terminal and as JSON, and its URLs when
   const path = join(temporaryFolder(), 'fox.png')
   await service.run(`run image "a fox" -o ${path}`)
   const line = 'status --last'
-  expect((await service.run(line, { tty: { stdout: true } })).stdout).toMatch(
+  expect(outputOf(await service.run(line, { tty: { stdout: true } }))).toMatch(
     /^run_\w+ {2}succeeded {2}\/.*fox\.png\n$/,
   )
-  expect((await service.run(line)).stdout).toMatch(/^run_\w+\tsucceeded\thttp:\/\/\S+\n$/)
-  expect(JSON.parse((await service.run(`${line} --json`)).stdout)).toMatchObject({ files: [{ path }] })
+  expect(outputOf(await service.run(line))).toMatch(/^run_\w+\tsucceeded\thttp:\/\/\S+\n$/)
+  expect(JSON.parse(outputOf(await service.run(`${line} --json`)))).toMatchObject({ files: [{ path }] })
   rmSync(path)
-  expect((await service.run(line, { tty: { stdout: true } })).stdout).toMatch(/succeeded {2}http/)
+  expect(outputOf(await service.run(line, { tty: { stdout: true } }))).toMatch(/succeeded {2}http/)
 })
 
 it('a path names the run that wrote its file last, also after the file was deleted', async () => {
@@ -98,11 +98,11 @@ it('a path names the run that wrote its file last, also after the file was delet
   expect(shown.stdout).toMatch(new RegExp(`^run\t${id}\n`))
   rmSync(path)
   mkdirSync(path)
-  expect((await service.run(`status ${path}`)).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+  expect(outputOf(await service.run(`status ${path}`))).toMatch(new RegExp(`^${id}\tsucceeded\t`))
   rmSync(path, { recursive: true })
   await service.clock.advance(1_000)
   await service.run(`download ${first} -o ${path}`)
-  expect((await service.run(`show ${path}`)).stdout).toMatch(new RegExp(`^run\t${first}\n`))
+  expect(outputOf(await service.run(`show ${path}`))).toMatch(new RegExp(`^run\t${first}\n`))
 })
 
 it('a path does not name a run of the current service that has the id of its run elsewhere', async () => {

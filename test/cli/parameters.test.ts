@@ -115,12 +115,12 @@ it('an integer of 64 bits keeps its digits from a flag or --input to the service
   ]) {
     service.requests.length = 0
     // The run of the service's status, and the request.
-    expect((await run(...words, '--json')).stdout).toContain(`"seed":${SEED}`)
+    expect(outputOf(await run(...words, '--json'))).toContain(`"seed":${SEED}`)
     expect(Buffer.from(service.requests[0]?.body ?? []).toString()).toContain(`"seed":${SEED}`)
-    expect((await service.run('show --last')).stdout).toContain(`seed\t${SEED}\n`)
+    expect(outputOf(await service.run('show --last'))).toContain(`seed\t${SEED}\n`)
   }
   expect(usageErrorOf(await run('--seed', '18446744073709551616'))).toContain('--seed must be')
   expect(usageErrorOf(await run('--seed=-1'))).toContain('from 0 to 18446744073709551615, not -1.')
-  expect((await service.run('models acme/image')).stdout).toContain('18446744073709551615')
-  expect((await service.run('models acme/image --json')).stdout).toContain('"maximum":18446744073709551615')
+  expect(outputOf(await service.run('models acme/image'))).toContain('18446744073709551615')
+  expect(outputOf(await service.run('models acme/image --json'))).toContain('"maximum":18446744073709551615')
 })

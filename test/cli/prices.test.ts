@@ -37,12 +37,12 @@ it('the setting `prices` can be set as an object, printed and removed', async ()
   outputOf(await run(['config', 'set', 'prices', JSON.stringify(PRICES)]))
   expect(profilesIn(home).default.prices).toEqual(PRICES)
   const text = JSON.stringify(PRICES)
-  expect((await run(get)).stdout).toBe(`${text}\n`)
-  expect(JSON.parse((await run(`${get} --json`)).stdout)).toEqual(PRICES)
-  expect((await run('config list')).stdout).toBe(`prices=${text}\n`)
-  expect(JSON.parse((await run('config list --json')).stdout)).toEqual({ prices: PRICES })
+  expect(outputOf(await run(get))).toBe(`${text}\n`)
+  expect(JSON.parse(outputOf(await run(`${get} --json`)))).toEqual(PRICES)
+  expect(outputOf(await run('config list'))).toBe(`prices=${text}\n`)
+  expect(JSON.parse(outputOf(await run('config list --json')))).toEqual({ prices: PRICES })
   outputOf(await run('config unset prices'))
-  expect((await run(get)).code).toBe(2)
+  usageErrorOf(await run(get))
 })
 
 it.each<[string, string]>([
@@ -127,12 +127,12 @@ it('the factors of a model without a document are not checked against a schema',
 
 it('models shows each price with its currency and its source', async () => {
   const { run } = homeWith({ prices: PRICES, currency: 'USD' })
-  expect((await run('models')).stdout).toBe(
+  expect(outputOf(await run('models'))).toBe(
     'acme/still-2\timage\t3–6 credits\tadded\t\n' +
       'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
       'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
   )
-  const { models } = JSON.parse((await run('models --json')).stdout)
+  const { models } = JSON.parse(outputOf(await run('models --json')))
   expect(models).toMatchObject([
     { name: 'acme/still-2', price: STILL_2.price, price_source: 'document', currency: 'credits' },
     { name: 'acme/cinema-1', price: PRICES['acme/cinema-1'], price_source: 'config', currency: 'USD' },
@@ -144,7 +144,7 @@ it('models <model> --json prints a document with the price, which can be added a
   const { run } = homeWith({
     prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
   })
-  expect((await run('models acme/still-2')).stdout).toContain(
+  expect(outputOf(await run('models acme/still-2'))).toContain(
     'acme/still-2\tprice\t\t0.5–1 credits (config)\thd true: ×2\n',
   )
   const { stdout } = await run('models acme/still-2 --json')
@@ -153,7 +153,7 @@ it('models <model> --json prints a document with the price, which can be added a
     ...{ price_source: 'config', currency: 'credits' },
   })
   outputOf(await run('models add -', { stdin: stdout }))
-  const unknown = JSON.parse((await run('models acme/cinema-1 --json')).stdout)
+  const unknown = JSON.parse(outputOf(await run('models acme/cinema-1 --json')))
   expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
 })
 
@@ -172,7 +172,7 @@ it('--dry-run prints an estimate on standard error, or in JSON', async () => {
 it('--dry-run says that a model has no price, which is null in JSON, and takes that of a document, with its defaults', async () => {
   const { run } = homeWith()
   expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
-  expect(JSON.parse((await run(`${VIDEO} --json`)).stdout)).toMatchObject({
+  expect(JSON.parse(outputOf(await run(`${VIDEO} --json`)))).toMatchObject({
     estimate: null,
     currency: null,
   })
@@ -252,6 +252,6 @@ it('the journal has the labels of each create, which are not sent', async () => 
   const service = await createCliService()
   await service.create('-n 2 --label " spring " --label cafe\u0301 --label spring')
   const row = { estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] }
-  expect(objects((await service.run('list --json')).stdout)).toMatchObject([row, row])
+  expect(objects(outputOf(await service.run('list --json')))).toMatchObject([row, row])
   expect(JSON.stringify(service.creates())).not.toContain('spring')
 })

@@ -115,7 +115,7 @@ it.each([
   ['--base-url before both', { RUSHES_LOCAL: '1' }, true, `--base-url ${LOOPBACK_URL}`, REMOTE],
 ])('a command is local by %s', async (_name, env, local, flags, model) => {
   const { run } = createHome({ config: { local }, env: { ...SET, RUSHES_BASE_URL: '', ...env } })
-  expect(JSON.parse((await run(`run image fox --dry-run ${flags}`)).stdout).model).toBe(model)
+  expect(JSON.parse(outputOf(await run(`run image fox --dry-run ${flags}`))).model).toBe(model)
 })
 
 it('another value of RUSHES_LOCAL is a usage error, but not for a command that does not use it', async () => {
@@ -259,13 +259,13 @@ it('config sets, gets, lists and unsets the settings of one profile', async () =
     stderr: 'Profile: default. Others: work.\n',
   })
   expect(await config()).toEqual(await config('list'))
-  expect((await config('list --profile work --json')).stdout).toBe('{"timeout":"5m"}\n')
-  expect((await config('get models.video')).stdout).toBe('acme/cinema-1\n')
+  expect(outputOf(await config('list --profile work --json'))).toBe('{"timeout":"5m"}\n')
+  expect(outputOf(await config('get models.video'))).toBe('acme/cinema-1\n')
   outputOf(await config('unset models.video'))
-  expect((await config('get models.video')).code).toBe(2)
+  usageErrorOf(await config('get models.video'))
   await config('set baseUrl https://a.example/api/v1')
-  expect((await config('get baseUrl')).stdout).toBe('https://a.example\n')
-  expect((await config('path')).stdout).toBe(`${configPath(home)}\n`)
+  expect(outputOf(await config('get baseUrl'))).toBe('https://a.example\n')
+  expect(outputOf(await config('path'))).toBe(`${configPath(home)}\n`)
 })
 
 it.each([
@@ -298,6 +298,6 @@ it.each(['{"apiKey":"rk_hand"}', '{"profiles":{"default":{"apiKey":"rk_hand"}}}'
     const { run } = createHome({ config, env: NO_KEY })
     const { code, stderr } = await run('status x')
     expect({ code, stderr }).toEqual({ code: 4, stderr: expect.not.stringContaining('rk_hand') })
-    expect((await run('config list')).stdout).not.toContain('rk_hand')
+    expect(outputOf(await run('config list'))).not.toContain('rk_hand')
   },
 )

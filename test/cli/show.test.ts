@@ -9,6 +9,7 @@ import {
   LOOPBACK_URL,
   lines,
   ONE_PIXEL_PNG,
+  outputOf,
   SET,
   temporaryFolder,
   usageErrorOf,
@@ -38,7 +39,7 @@ it('show prints the details of a run, tab-separated in a pipe', async () => {
     ['url', expect.stringMatching(/^http/)],
   ])
   rmSync(path)
-  expect((await service.run(`show ${id}`)).stdout).toContain(`file\t${path} (moved, changed or deleted)\n`)
+  expect(outputOf(await service.run(`show ${id}`))).toContain(`file\t${path} (moved, changed or deleted)\n`)
   const table = await service.run(`show ${id}`, { tty: { stdout: true } })
   expect(table.stdout).toMatch(/^run {7}run_\w+$/m)
   expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
@@ -78,7 +79,7 @@ it('show finds a run at any address and says where it is, and is a usage error f
   const { stdout } = await run('show r1')
   expect(stdout).toContain('where\thttps://a.example\n')
   expect(stdout).toMatch(/style\t\{"image_url":"image\/png, 3 B, sha256 [0-9a-f]{64}","weight":1\}\n/)
-  expect((await run('show r2', { env: SET })).stdout).toContain('where\tlocal\n')
-  expect((await run('show r1 --local')).code).toBe(2)
+  expect(outputOf(await run('show r2', { env: SET }))).toContain('where\tlocal\n')
+  usageErrorOf(await run('show r1 --local'))
   expect(usageErrorOf(await run('show r9'))).toContain('error: r9 is not in the journal.')
 })

@@ -74,7 +74,7 @@ describe('spend', () => {
       withJournal(uncertain.home, (journal) =>
         journal.status(LOOPBACK_URL, { state: { ...finishedState('run_0', []), ...state } }),
       )
-      return lines((await uncertain.run('spend')).stdout).at(-1)
+      return lines(outputOf(await uncertain.run('spend'))).at(-1)
     }
     const service = { error: { code: 'outcome_unknown', message: 'lost' } }
     const lost = await sums({ status: 'failed', phase: 'failed', failure: 'lost', service })
@@ -180,7 +180,7 @@ it.each([
   vi.stubEnv('TZ', zone)
   const times = ['2026-01-01T01:00Z', '2026-03-28T21:59Z', '2026-03-28T22:00Z', '2026-03-29T21:00Z']
   const { run } = createHome({ journal: rowsWith(times.map((at) => ({ at, costs: '1 USD' }))) })
-  const groups = lines((await run('spend --by day')).stdout)
+  const groups = lines(outputOf(await run('spend --by day')))
   expect(groups.slice(0, -1).map((line) => line.split('\t')[1])).toEqual(days)
 })
 
@@ -222,12 +222,12 @@ it('spend has the same amounts as the ledger of the service', async () => {
   for (const words of PRICED) outputOf(await run(`run ${words}`))
   expect((await run('run image FAIL')).code).toBe(10)
   const line = `admin credits list default --limit 0 --json ${dataWords(service).join(' ')}`
-  const ledger = objects((await run(line)).stdout)
+  const ledger = objects(outputOf(await run(line)))
   const sumOf = (kind: string): number =>
     ledger.reduce((sum, each) => sum + (each.kind === kind ? each.amount : 0), 0)
   const failed = sumOf('refund')
   expect(failed).toBeGreaterThan(0)
-  expect(objects((await run('spend --json')).stdout).at(-1)).toMatchObject({
+  expect(objects(outputOf(await run('spend --json'))).at(-1)).toMatchObject({
     ...{ runs: PRICED.length + 1, without_price: 0, currency: 'credits' },
     ...{ succeeded: -sumOf('charge') - failed, failed, unfinished: 0, unconfirmed: 0 },
   })

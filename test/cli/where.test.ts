@@ -86,7 +86,7 @@ it('without a configured service, an id that exists at two addresses is a usage 
 
 it('without a configured service, --last is the last run of this machine', async () => {
   const { run } = createHome({ journal: [...JOURNAL, { id: 'newest', address: ELSEWHERE }], env: {} })
-  expect(JSON.parse((await run('show --last --json')).stdout).id).toBe('newest')
+  expect(JSON.parse(outputOf(await run('show --last --json'))).id).toBe('newest')
   expect(await run('open staged')).toMatchObject({ code: 11 })
 })
 
@@ -100,7 +100,7 @@ it('without a configured service, the local runs of a session need no --local af
   const folder = temporaryFolder()
   const { run } = createHome({ env: {}, engine: createInstantEngine() })
   await run('run image --local "a fox" --no-wait')
-  expect((await run('status --last')).stdout).toMatch(/^\w+\tqueued\t\n$/)
+  expect(outputOf(await run('status --last'))).toMatch(/^\w+\tqueued\t\n$/)
   expect(await run(`wait --last -o ${folder}/late.png`)).toMatchObject({
     code: 0,
     stdout: `${folder}/late.png\n`,

@@ -39,7 +39,7 @@ it('a run that succeeded without URLs ends with exit 8 after three more requests
   const [row] = rowsOf(service.home)
   expect(row).toMatchObject({ id, phase: 'succeeded', status: 'Succeeded', urls: [] })
   expect(JSON.parse(row?.answer?.text ?? '')).toEqual(WITHHELD)
-  expect((await service.run('list')).stdout).toContain(`${id}\tSucceeded\t`)
+  expect(outputOf(await service.run('list'))).toContain(`${id}\tSucceeded\t`)
   expect((await service.run('wait --all', { fetch })).stderr).toContain('No unfinished runs')
   expect((await service.run(`wait ${id}`, { fetch })).code).toBe(8)
   expect(ids).toHaveLength(5)

@@ -249,7 +249,7 @@ describe('an import from fal', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${path}\n` })
     expect(stderr).toContain(`Set local.models to ${folder}`)
     expect(stderr).toContain(`Its flags: \`rushes run image --local --model ${FLUX} --help\``)
-    expect((await run('config get local.models')).stdout).toBe(`${folder}\n`)
+    expect(outputOf(await run('config get local.models'))).toBe(`${folder}\n`)
     expect(keysSent()).toEqual([])
     expect(readFileSync(path, 'utf8')).toMatchInlineSnapshot(`
       "# fal:fal-ai/flux/dev, imported from fal on 2026-01-01.
@@ -340,7 +340,7 @@ describe('an import from fal', () => {
       expect(usageErrorOf(await run(`${IMPORT} -o ${path}`))).toContain('--overwrite')
       expect(lstatSync(path).ino).toBe(before.ino)
     }
-    expect((await run(`${IMPORT} -o ${pipe} --overwrite`)).code).toBe(2)
+    usageErrorOf(await run(`${IMPORT} -o ${pipe} --overwrite`))
     expect(requests).toEqual([])
   })
 })
@@ -481,7 +481,7 @@ describe('an imported model with --local', () => {
 
   it('appears in the list with its cost, and has the flags of its schema', async () => {
     const { run } = await placeWithCost()
-    expect((await run('models --local')).stdout).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
+    expect(outputOf(await run('models --local'))).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
     const { stdout } = await run(`models ${FLUX} --local --json`)
     expect(JSON.parse(stdout)).toMatchObject({ price: { run: 0.025 }, price_source: 'cost', currency: 'USD' })
     const body = await run(`${RUN} --image-size square --num-inference-steps 9 --dry-run`)
@@ -492,7 +492,7 @@ describe('an imported model with --local', () => {
     })
     const size = `'{"image_size":{"width":640,"height":480}}'`
     outputOf(await run(`${RUN} --input ${size} --dry-run`))
-    expect((await run(`${RUN} --image-size huge --dry-run`)).code).toBe(2)
+    usageErrorOf(await run(`${RUN} --image-size huge --dry-run`))
   })
 
   it('has an estimate in the currency of its cost, and --max-cost counts it', async () => {
@@ -510,7 +510,7 @@ describe('an imported model with --local', () => {
   it('has no price without a cost in its document, and never counts as free', async () => {
     const { run } = placeWith(flux())
     await run(IMPORT)
-    expect((await run('models --local')).stdout).toContain(`${FLUX}\timage\t\tlocal\t`)
+    expect(outputOf(await run('models --local'))).toContain(`${FLUX}\timage\t\tlocal\t`)
     expect(usageErrorOf(await run(`${RUN} --max-cost 100`))).toContain(
       `1 run has no price (${FLUX}), so --max-cost cannot be checked.`,
     )
@@ -528,7 +528,7 @@ it('documents beside imported ones stay as they are', async () => {
   await run(`config set local.models ${folder}`)
   await run(IMPORT)
   expect(readFileSync(mine, 'utf8')).toBe(text)
-  expect((await run('models --local')).stdout.match(/^\S+/gm)).toEqual([
+  expect(outputOf(await run('models --local')).match(/^\S+/gm)).toEqual([
     FLUX,
     'acme/mine',
     'rushes/preview-video',

@@ -11,6 +11,7 @@ import {
   outputOf,
   scripted,
   temporaryFolder,
+  usageErrorOf,
   wordsOf,
 } from '../support/index.js'
 
@@ -236,7 +237,7 @@ it('--report does not replace a file that holds anything but a report', async ()
     otherManifest,
   ]) {
     writeFileSync(path, content)
-    expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
+    usageErrorOf(await batch.run(`--report ${path}`))
     expect(readFileSync(path, 'utf8')).toBe(content)
   }
 })
@@ -256,7 +257,7 @@ it('--report does not follow a link', async () => {
   await batch.run(`--check --report ${target}`)
   const before = readFileSync(target, 'utf8')
   symlinkSync(target, path)
-  expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
+  usageErrorOf(await batch.run(`--report ${path}`))
   expect(readFileSync(target, 'utf8')).toBe(before)
 })
 
@@ -269,7 +270,7 @@ it('--report replaces neither a file of the batch nor another one, and needs a p
   const files = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt']
   const names = [...files, 'pipe', '..', 'none/report.json']
   for (const path of names.map((name) => join(batch.folder, 'art', name)))
-    expect(await batch.run(`--report ${path}`)).toMatchObject({ code: 2, stdout: '' })
+    usageErrorOf(await batch.run(`--report ${path}`))
   expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
   expect(readFileSync(foreign, 'utf8')).toBe('mine')
   expect(batch.service.requests).toEqual([])

@@ -6,6 +6,7 @@ import {
   addRow,
   type CliService,
   createCliService,
+  createHome,
   lines,
   objects,
   openStoreOf,
@@ -24,12 +25,10 @@ const TERMINAL = { stdin: true, stdout: true, stderr: true }
 /** A service that renders nothing. */
 const createQueue = () => createCliService({ rendering: false })
 
-/** A queued run, and its cancel with these answers in place of those of the service. */
+/** The cancel of `run_1`, with these answers of its service. */
 async function answered(...answers: readonly Scripted[]) {
-  const service = await createQueue()
-  const [id = ''] = await service.create()
-  const { fetch, requests } = scripted(...answers)
-  return { ...(await service.run(`cancel ${id}`, { fetch })), id, requests }
+  const { run, requests } = createHome({ journal: [{ id: 'run_1' }], answers })
+  return { ...(await run('cancel run_1')), requests }
 }
 
 const statuses = ({ rows }: CliService) => rows().map(({ status }) => status)
@@ -47,10 +46,7 @@ it('cancel cancels the named runs, prints them as status does, and writes their 
     status: 'canceled',
     output: null,
   })
-  expect(await service.run('cancel --last -q')).toMatchObject({
-    code: 0,
-    stdout: `${third}\tcanceled\t\n`,
-  })
+  expect(outputOf(await service.run('cancel --last -q'))).toBe(`${third}\tcanceled\t\n`)
   expect(statuses(service)).toEqual(['canceled', 'canceled', 'canceled'])
   const listed = await service.run('list --status canceled')
   expect(listed.stdout.match(/\tcanceled\t/g)).toHaveLength(3)
@@ -115,9 +111,9 @@ it.each([
 })
 
 it('cancel of a run that the service does not stop ends with exit 10, and the message says that it continues', async () => {
-  const { code, stdout, stderr, id } = await answered({ status: 200, body: { status: 'processing' } })
-  expect([code, stdout]).toEqual([10, `${id}\tprocessing\t\n`])
-  expect(stderr).toContain(`error: ${id}: The run is not canceled (processing); it continues.`)
+  const { code, stdout, stderr } = await answered({ status: 200, body: { status: 'processing' } })
+  expect([code, stdout]).toEqual([10, 'run_1\tprocessing\t\n'])
+  expect(stderr).toContain('error: run_1: The run is not canceled (processing); it continues.')
 })
 
 it('cancel ends with exit 10 if the job of the run may continue at its provider', async () => {
@@ -128,12 +124,12 @@ it('cancel ends with exit 10 if the job of the run may continue at its provider'
 })
 
 it('cancel requests the status after a 204 without content, and cancels once', async () => {
-  const { code, stdout, id, requests } = await answered(
+  const { code, stdout, requests } = await answered(
     { status: 204, body: '' },
     { status: 503 },
     { status: 200, body: { status: 'canceled' } },
   )
-  expect([code, stdout]).toEqual([0, `${id}\tcanceled\t\n`])
+  expect([code, stdout]).toEqual([0, 'run_1\tcanceled\t\n'])
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
 })
 

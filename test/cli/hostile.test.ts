@@ -8,17 +8,18 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { resumeCommand } from '../../src/cli/settings/globals.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
-import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import type { HttpRequest } from '../../src/host/http.js'
 import { quoteWord } from '../../src/host/shell.js'
 import type { Ran } from '../support/cli.js'
 import {
   filesBelow,
   LOOPBACK_URL,
   ONE_PIXEL_PNG,
-  responseOf,
+  outputOf,
   rowsOf,
   runCli,
   type Scripted,
+  scriptedList,
   temporaryFolder,
 } from '../support/index.js'
 import { stateBytes } from '../support/journal.js'
@@ -61,24 +62,19 @@ interface Answers {
   readonly output?: readonly Scripted[]
 }
 
-function serviceOf(answers: Answers): { readonly fetch: Fetch; readonly requests: readonly HttpRequest[] } {
-  const requests: HttpRequest[] = []
-  const left = {
-    create: [...(answers.create ?? [answer(201, CREATED)])],
-    look: [...(answers.look ?? [answer(200, SUCCEEDED)])],
-    output: [...(answers.output ?? [OUTPUT])],
-  }
-  return {
-    requests,
-    async fetch(request) {
-      requests.push(request)
-      // The API is asked for JSON, the host of an output for whatever there is.
-      const isOutput = request.headers.accept !== 'application/json'
-      const turn = left[request.method === 'POST' ? 'create' : isOutput ? 'output' : 'look']
-      const next = (turn.length > 1 ? turn.shift() : turn[0]) as Scripted
-      return responseOf(turn === left.look ? ofRun(next, request) : next)
-    },
-  }
+function serviceOf({
+  create = [answer(201, CREATED)],
+  look = [answer(200, SUCCEEDED)],
+  output = [OUTPUT],
+}: Answers) {
+  const left = { create: [...create], look: [...look], output: [...output] }
+  return scriptedList((request) => {
+    // The API is asked for JSON, the host of an output for whatever there is.
+    const isOutput = request.headers.accept !== 'application/json'
+    const turn = left[request.method === 'POST' ? 'create' : isOutput ? 'output' : 'look']
+    const next = (turn.length > 1 ? turn.shift() : turn[0]) as Scripted
+    return turn === left.look ? ofRun(next, request) : next
+  })
 }
 
 /** Replaces the id of an answer by the one that was asked for: an answer for another run is not valid. */
@@ -473,8 +469,7 @@ it.each(['run', 'status'] as const)('%s prints each URL as one word, for xargs',
     ' http://h/\u202egnp\u0085x ',
   ]
   const look = [answer(200, { ...SUCCEEDED, output: { urls } })]
-  const { code, stdout } = await createSandbox().play(COMMANDS[command], { look })
-  expect(code).toBe(0)
+  const stdout = outputOf(await createSandbox().play(COMMANDS[command], { look }))
   expect(stdout.match(/http:\S+/g)).toEqual([
     'http://h/a%20-o%20/etc/passwd',
     'http://h/a--upload-file~/.ssh/id',

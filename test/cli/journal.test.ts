@@ -34,8 +34,7 @@ it('a create is in the journal before it is sent, gets its id with the 201, and 
   const onRequest = (request: HttpRequest) => {
     if (request.method === 'POST') atSending.push(...service.rows().map(({ phase, id }) => ({ phase, id })))
   }
-  const { code, stdout } = await service.run(`${RUN} -o ${temporaryFolder()}/fox.png`, { onRequest })
-  expect(code).toBe(0)
+  const stdout = outputOf(await service.run(`${RUN} -o ${temporaryFolder()}/fox.png`, { onRequest }))
   expect(atSending).toEqual([{ phase: 'sending', id: undefined }])
   const [row] = service.rows()
   expect(row).toMatchObject({
@@ -154,7 +153,6 @@ it('a journal that cannot take an id for a moment has it when the command ends',
     if (request.method === 'POST') repair = fillJournal(statePath(service.home, 'journal.db'))
   }
   const onStderr = (text: string) => void (text.includes('will not be remembered') && repair?.())
-  const { code, stdout } = await service.run(`${RUN} --no-wait`, { onRequest, onStderr })
-  expect(code).toBe(0)
+  const stdout = outputOf(await service.run(`${RUN} --no-wait`, { onRequest, onStderr }))
   expect(service.rows()).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
 })

@@ -3,7 +3,6 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
-import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
 import type { Ran } from '../support/cli.js'
@@ -43,7 +42,8 @@ function homeWith(runs: number): string {
   return home
 }
 
-const running = scripted({ status: 200, body: { status: 'processing' } })
+const RUNNING = { status: 200, body: { status: 'processing' } }
+const running = scripted(RUNNING)
 
 interface Ended extends Ran {
   /** Processor time from the limit or the signal to the end, in microseconds. */
@@ -56,15 +56,13 @@ async function ended(words: readonly string[], runs: number, hasSignal: boolean)
   const manual = createManualClock()
   const interrupts = createInterrupts()
   let before = process.cpuUsage()
-  let requests = 0
-  const fetch: Fetch = async (request) => {
-    requests++
-    if (hasSignal && requests === 20) {
+  const { fetch, requests } = scripted(() => {
+    if (hasSignal && requests.length === 20) {
       before = process.cpuUsage()
       interrupts.interrupt('SIGINT')
     }
-    return running.fetch(request)
-  }
+    return RUNNING
+  })
   const clock = {
     ...manual,
     alarm: (ms: number, ring: () => void) =>
@@ -77,7 +75,7 @@ async function ended(words: readonly string[], runs: number, hasSignal: boolean)
   const stdin = words.includes('-') ? { stdin: linesOf(runs) } : {}
   const ran = await runCli([...words, '--quiet'], { ...stdin, env: SET, home, clock, interrupts, fetch })
   const { user, system } = process.cpuUsage(before)
-  return { ...ran, requests, endedIn: user + system }
+  return { ...ran, requests: requests.length, endedIn: user + system }
 }
 
 /** Checks that the time to the end grows with the number of runs, and not with its square. */
@@ -110,10 +108,9 @@ it('run without a journal names each of a dozen running runs in the command that
   const { code, stderr } = await runCli('run image "a fox" -n 12 --timeout 20s --quiet', {
     // The state folder would be below a file.
     env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' },
-    fetch: (request) =>
-      request.method === 'POST'
-        ? scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
-        : running.fetch(request),
+    fetch: scripted(({ method }) =>
+      method === 'POST' ? { status: 201, body: { id: `run_${created++}` } } : RUNNING,
+    ).fetch,
   })
   expect(code).toBe(11)
   expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)

@@ -162,7 +162,6 @@ it('a create fails with all that is wrong before anything is sent', async () => 
   write(mcp, 'there.png', 'mine')
   // Names and types of arguments: test/cli/mcp/definitions.test.ts.
   const refused: readonly [args: object, message: string][] = [
-    [{ prmpt: 'x' }, 'create_image has no parameter "prmpt". Did you mean "prompt"?'],
     [{}, "create_image must have required property 'prompt'."],
     [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be equal to one of the allowed values: 1:1'],
     [{ prompt: ' ' }, 'The prompt is empty.'],

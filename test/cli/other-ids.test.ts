@@ -11,6 +11,7 @@ import {
   outputOf,
   responseOf,
   SET,
+  scripted,
   temporaryFolder,
 } from '../support/index.js'
 
@@ -23,21 +24,16 @@ const PICTURE = (name: string) => Buffer.concat([ONE_PIXEL_PNG, Buffer.from(name
 function createOddService(ids: readonly string[], answersFor: readonly string[]) {
   const seen = { creates: 0, looks: 0, outputs: [] as string[] }
   const at = (list: readonly string[], index: number) => list[Math.min(index, list.length - 1)] ?? ''
-  const fetch: Fetch = async ({ method, url }) => {
-    if (method === 'POST') return responseOf({ status: 201, body: { id: at(ids, seen.creates++) } })
+  const { fetch } = scripted(({ method, url }) => {
+    if (method === 'POST') return { status: 201, body: { id: at(ids, seen.creates++) } }
     if (url.pathname.startsWith('/out/')) {
       seen.outputs.push(url.pathname)
-      return responseOf({
-        status: 200,
-        body: PICTURE(url.pathname),
-        headers: { 'content-type': 'image/png' },
-      })
+      return { status: 200, body: PICTURE(url.pathname), headers: { 'content-type': 'image/png' } }
     }
-    if (!url.pathname.includes('/runs/')) return responseOf({ status: 404, body: {} })
     const id = answersFor.length === 0 ? url.pathname.replace(/^.*\//, '') : at(answersFor, seen.looks++)
     const output = { urls: [`${SET.RUSHES_BASE_URL}/out/${id}`] }
-    return responseOf({ status: 200, body: { id, status: 'succeeded', output } })
-  }
+    return { status: 200, body: { id, status: 'succeeded', output } }
+  })
   return { fetch, seen }
 }
 

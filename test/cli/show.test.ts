@@ -64,8 +64,7 @@ it('show takes a key, and prints the response of a create whose outcome is unkno
   await run('run image "a fox"')
   const key = rows()[0]?.key ?? ''
   for (const name of [key, key.slice(1)]) {
-    const { code, stdout } = await run(['show', name], { env: {} })
-    expect(code).toBe(0)
+    const stdout = outputOf(await run(['show', name], { env: {} }))
     expect(stdout).toContain(`run\t${key}\nstatus\tunconfirmed\n`)
     expect(stdout).toContain('response\t500 oh no\n')
   }

@@ -101,10 +101,7 @@ it('without a configured service, the local runs of a session need no --local af
   const { run } = createHome({ env: {}, engine: createInstantEngine() })
   await run('run image --local "a fox" --no-wait')
   expect(outputOf(await run('status --last'))).toMatch(/^\w+\tqueued\t\n$/)
-  expect(await run(`wait --last -o ${folder}/late.png`)).toMatchObject({
-    code: 0,
-    stdout: `${folder}/late.png\n`,
-  })
+  expect(outputOf(await run(`wait --last -o ${folder}/late.png`))).toBe(`${folder}/late.png\n`)
   outputOf(await run(`download --last -o ${folder}/again.png`))
   expect((await run('open --last')).opened).toEqual([`${folder}/again.png`])
 })
@@ -113,10 +110,9 @@ const GOING = [{ status: 200, body: { status: 'going' } }]
 
 it('the current service gets the requests for its runs, for those of a removed profile, and for unknown ids', async () => {
   const { run, requests } = createHome({ journal: JOURNAL, answers: GOING })
-  expect(await run('status here gone unknown')).toMatchObject({
-    code: 0,
-    stdout: 'here\tgoing\t\ngone\tgoing\t\nunknown\tgoing\t\n',
-  })
+  expect(outputOf(await run('status here gone unknown'))).toBe(
+    'here\tgoing\t\ngone\tgoing\t\nunknown\tgoing\t\n',
+  )
   expect(requests).toHaveLength(3)
 })
 
@@ -136,7 +132,7 @@ it('--base-url gets the requests for all runs of a line, whatever the journal sa
 
 it('without a usable journal, the current service gets the request for an id', async () => {
   const { run } = createHome({ answers: GOING, env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' } })
-  expect(await run('status unknown')).toMatchObject({ code: 0, stdout: 'unknown\tgoing\t\n' })
+  expect(outputOf(await run('status unknown'))).toBe('unknown\tgoing\t\n')
 })
 
 it('a tool of rushes mcp names the flag for a run elsewhere, and prints only messages of the protocol', async () => {

@@ -86,8 +86,7 @@ describe('an import from OpenRouter', () => {
     )
 
   it('takes the values of a video model, and its price by the second', async () => {
-    const { code, stdout } = await place().run('models import openrouter:acme/film -o -')
-    expect(code).toBe(0)
+    const stdout = outputOf(await place().run('models import openrouter:acme/film -o -'))
     expect(uncommented(stdout)).toMatchInlineSnapshot(`
       "
       name: acme/film
@@ -300,8 +299,7 @@ describe('an import from fal', () => {
     const metadata = { category: 'text-to-image', description: 'Draws by text.', status: 'active' }
     const models = [{ endpoint_id: FLUX, metadata, openapi: FAL }]
     const { run } = placeWith([FAL_MODELS, { status: 200, body: { models } }])
-    const { code, stdout } = await run(`${IMPORT} -o -`)
-    expect(code).toBe(0)
+    const stdout = outputOf(await run(`${IMPORT} -o -`))
     expect(stdout).toContain('description: Draws by text.')
   })
 
@@ -382,8 +380,7 @@ describe('an import from Replicate', () => {
     const url = `${REPLICATE}models/stability-ai/sdxl/versions/abc`
     const { run } = placeWith([url, { status: 200, body: { ...SDXL.latest_version, id: 'abc' } }])
     const line = 'models import replicate:stability-ai/sdxl:abc --kind image -o -'
-    const { code, stdout } = await run(line, withToken)
-    expect(code).toBe(0)
+    const stdout = outputOf(await run(line, withToken))
     expect(stdout).toContain('model: stability-ai/sdxl:abc\n')
     expect(stdout).toContain('maximum: 18446744073709551615\n')
   })

@@ -57,20 +57,6 @@ describe('a published property', () => {
       { type: 'string', enum: ['5', '10'], default: '5' },
     ],
     [
-      'is a name or an object where a size is both',
-      { anyOf: [ref('Size'), { type: 'string', enum: ['square'] }], default: 'square' },
-      {
-        anyOf: [
-          { type: 'string', enum: ['square'] },
-          {
-            type: 'object',
-            properties: { width: { type: 'integer' }, height: { type: 'integer' } },
-          },
-        ],
-        default: 'square',
-      },
-    ],
-    [
       'joins the values of a union of enums',
       {
         anyOf: [

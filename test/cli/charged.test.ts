@@ -2,17 +2,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { openModelSet } from '../../src/service/models/model-set.js'
 import {
   ask,
-  createInstantEngine,
   createLocalHome,
   createTestService,
   ended,
   lines,
   objects,
+  openModels,
   outputOf,
-  whenOver,
 } from '../support/index.js'
 import { SECRET } from '../support/model-servers/fal.js'
 import { createOpenRouterServer, type OpenRouterOptions } from '../support/model-servers/openrouter.js'
@@ -22,7 +20,7 @@ const env = { OPENROUTER_API_KEY: SECRET }
 /** A home with a film, whose estimate is 1.00 USD, and a picture without a price, behind a simulated OpenRouter. */
 async function createPlace(options: OpenRouterOptions = {}, price?: object) {
   const server = await createOpenRouterServer(options)
-  const { run, clock, fetch, file } = createLocalHome(env)
+  const { run, clock, file } = createLocalHome(env)
   const models = file('models')
   mkdirSync(models)
   const modelOf = (name: string, kind: string, more: object = {}) => {
@@ -35,7 +33,7 @@ async function createPlace(options: OpenRouterOptions = {}, price?: object) {
   outputOf(await run(`config set local.models ${models}`))
   const make = (kind: string, model: string) =>
     clock.runUntil(run(`run ${kind} --local --model ${model} "a fox" -o ${file(`${kind}.bin`)}`))
-  return { run, make, clock, models, fetch }
+  return { run, make, clock, models }
 }
 
 it('show prints what a provider charged for a film or a picture, and spend counts it in place of the estimate', async () => {
@@ -64,17 +62,9 @@ it.each([
   ['has what its provider charged', undefined, { amount: 0.04, currency: 'USD' }],
   ['with a price does not have what its provider charged', { run: 7 }, undefined],
 ])('the object of a run %s', async (_, price, cost) => {
-  const { models, clock, fetch } = await createPlace({}, price)
-  const set = await openModelSet({ path: join(models, 'image.yaml'), env })
-  const engine = set.createEngine({
-    env,
-    clock,
-    fetch,
-    urls: [],
-    preview: createInstantEngine,
-  })
-  whenOver(async () => void (await engine.close?.()))
-  const service = await createTestService({ engine, models: set.models, clock })
+  const { models, clock } = await createPlace({}, price)
+  const opened = await openModels({ path: join(models, 'image.yaml') }, { clock, env })
+  const service = await createTestService({ ...opened, clock })
   const create = { model: 'acme/still', input: { prompt: 'a fox' } }
   const { id } = (await ask(service, 'POST', '/api/v1/runs', create)).body
   const run = await ended(service, id)

@@ -92,11 +92,6 @@ it.each<[string, unknown, number | undefined, string?]>([
   ['that of the config', { [name]: { run: 0.5 } }, 500_000],
   ['0 where the config says so', { [name]: { run: 0 } }, 0],
   [
-    'that of the config with the defaults of the document',
-    { [name]: { run: 0.5, factors: { steps: { 20: 2 } } } },
-    1_000_000,
-  ],
-  [
     'unknown where prices are a list',
     [{ run: 1 }],
     undefined,

@@ -2,14 +2,7 @@
 import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { createFamily } from '../support/family.js'
-import {
-  type CliService,
-  createCliService,
-  outputOf,
-  rowsOf,
-  scripted,
-  usageErrorOf,
-} from '../support/index.js'
+import { type CliService, createCliService, outputOf, scripted, usageErrorOf } from '../support/index.js'
 
 const WITHHELD = { status: 'Succeeded', output: { urls: [] }, error: { message: 'blocked by moderation' } }
 
@@ -36,7 +29,7 @@ it('a run that succeeded without URLs ends with exit 8 after three more requests
   expect(stderr).toContain('The service says: blocked by moderation')
   expect(stderr).not.toMatch(/Resume with/)
   const [id = ''] = ids
-  const [row] = rowsOf(service.home)
+  const [row] = service.rows()
   expect(row).toMatchObject({ id, phase: 'succeeded', status: 'Succeeded', urls: [] })
   expect(JSON.parse(row?.answer?.text ?? '')).toEqual(WITHHELD)
   expect(outputOf(await service.run('list'))).toContain(`${id}\tSucceeded\t`)
@@ -51,7 +44,7 @@ it('a run that succeeded without URLs has ended in the journal, also when a time
   const { code, stderr } = await service.run('run image "a fox" --timeout 2s', { fetch })
   expect(code).toBe(8)
   expect(stderr).not.toContain('still running')
-  expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', error: { code: 'bad_response' } }])
+  expect(service.rows()).toMatchObject([{ phase: 'succeeded', error: { code: 'bad_response' } }])
 })
 
 it('a run whose URLs are late succeeds, and has no error in the journal', async () => {

@@ -415,6 +415,20 @@ it('one request_id does not pay while the first create is unanswered', async () 
   expect(service.creates()).toHaveLength(1)
 })
 
+it('a run whose status the service does not answer is named, by wait_run and by its repeated create', async () => {
+  const service = await createCliService()
+  const fetch = withFaults(service.counting, ['status:latency:50s'], service.clock)
+  const args = { prompt: 'a fox', request_id: 'fox' }
+  const { run } = await (await openMcp(service)).call('create_image', { ...args, wait: false })
+  const mcp = await openMcp(service, { fetch })
+  const waited = await mcp.call('wait_run', { ids: [run.id] })
+  const repeated = await mcp.call('create_image', args)
+  for (const { text } of [waited, repeated])
+    expect(text).toContain(
+      `${run.id} is still running (no status yet). Call wait_run with {"ids":["${run.id}"]}`,
+    )
+})
+
 it('one request_id does not pay after a create whose outcome is unknown', async () => {
   const service = await createCliService()
   const fetch = withFaults(service.counting, ['create:lose'], service.clock)

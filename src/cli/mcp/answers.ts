@@ -150,7 +150,8 @@ const NOT_ANSWERED =
   'answer; nothing is paid twice.'
 
 function nextStep({ job, runs }: { readonly job: Job; readonly runs: readonly Json[] }): readonly string[] {
-  const [run] = runs
+  const { follows } = job
+  const [run = follows === undefined ? undefined : { id: follows, output: null, error: null }] = runs
   if (run === undefined) return job.isDone ? [] : [NOT_ANSWERED]
   const isSucceeded = run.output !== null
   if (job.isDone && (isSucceeded || run.error !== null || job.errors.length > 0)) return []

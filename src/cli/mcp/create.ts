@@ -91,7 +91,9 @@ async function payOnce(session: McpSession, create: Create, job: Job): Promise<v
   if (earlier === undefined) return
   const { model = '', input, media } = await buildRequest(job.ctx, request)
   if (earlier.identity !== identityOf(model, input, media)) throw otherArguments(keyOf(requestId))
-  await revisit(job.ctx, [idOf(earlier, requestId)], flags, { observer: job })
+  const id = idOf(earlier, requestId)
+  job.follows = id
+  await revisit(job.ctx, [id], flags, { observer: job })
 }
 
 /**

@@ -58,6 +58,8 @@ export class Job implements Observer {
   readonly warnings: string[] = []
   /** The run that it creates or follows, once that exists. */
   run: Run | undefined
+  /** Id of the run that it follows, which is known before the service has answered. */
+  follows: string | undefined
   /** How much of its outputs is downloaded. */
   downloaded: TransferProgress | undefined
   isDone = false

@@ -33,6 +33,7 @@ export async function waitRuns(session: McpSession, call: Call): Promise<Answer>
       `run ${id} for ${place}${overwrite === true ? ', replacing' : ''}`,
       '',
       async (job) => {
+        job.follows = id
         await active?.done
         const delivery = { download: true, output: place, overwrite: overwrite === true }
         await revisit(job.ctx, [id], delivery, { observer: job })

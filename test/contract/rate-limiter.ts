@@ -34,28 +34,6 @@ export function rateLimiterContract(
     )
   })
 
-  test('each key has its own limit', async () => {
-    const { limiter } = await open()
-    for (const key of ['one', 'other'])
-      for (const isFree of [true, true, true, false]) expect(await limiter.take([key], LIMIT)).toBe(isFree)
-  })
-
-  test('concurrent requests are each counted', async () => {
-    const { limiter } = await open()
-    const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take(['key'], LIMIT)))
-    expect(taken.filter((isFree) => isFree)).toHaveLength(3)
-  })
-
-  test('a changed limit applies from the next request', async () => {
-    const { limiter, advance } = await open()
-    for (let count = 0; count < 3; count++) await limiter.take(['key'], LIMIT)
-    expect(await limiter.take(['key'], LIMIT)).toBe(false)
-    expect(await limiter.take(['key'], { ...LIMIT, requests: 4 })).toBe(true)
-    expect(await limiter.take(['key'], { ...LIMIT, requests: 2 })).toBe(false)
-    advance(100)
-    expect(await limiter.take(['key'], { ...LIMIT, requests: 2 })).toBe(true)
-  })
-
   test('a request with several keys counts for all of them, or for none if it is refused', async () => {
     const { limiter, advance } = await open()
     expect(await limiter.take(['address', 'email'], LIMIT)).toBe(true)

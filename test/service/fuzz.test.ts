@@ -1,6 +1,6 @@
 /**
  * Whatever is sent, the service answers in the interface's shape, without a 5xx and without a word of its inside, and
- * is there for the next request. By Fastify's own way in, and over raw sockets, where requests need not be any.
+ * is there for the next request.
  */
 import { connect } from 'node:net'
 import fc from 'fast-check'
@@ -9,6 +9,7 @@ import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { anyCharacter } from '../support/any-character.js'
 import { ask, createTestService, type TestService } from '../support/index.js'
+import { createHead } from '../support/line.js'
 import { PROOF } from '../support/proof.js'
 
 const numRuns = 40 * PROOF
@@ -122,7 +123,7 @@ test('many unfinished requests do not delay other clients', async () => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
     socket.on('data', () => ended++).on('close', () => ended++)
-    socket.write(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`)
+    socket.write(createHead(service))
     // As many as the rate limit allows.
     if (at % 10 === 0) socket.write('Content-Length: 900\r\n\r\n{"model"')
     return socket

@@ -8,7 +8,7 @@ import {
   finished,
   type TestService,
 } from '../support/index.js'
-import { dial } from '../support/line.js'
+import { createHead, dial } from '../support/line.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = JSON.stringify({ model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
@@ -76,7 +76,7 @@ test('refuses a request without a key before its body arrives, and closes the co
 
 test('refuses a body that is too large at once, declared or not', async () => {
   const service = await createTestService({ port: 0, bodyLimitBytes: 100_000 })
-  const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
+  const head = createHead(service)
   const declared = dial(service.baseUrl)
   declared.send(`${head}Content-Length: 100001\r\n\r\n`)
   expect(await declared.responses(1)).toEqual(['HTTP/1.1 413'])
@@ -97,9 +97,7 @@ test('limits bodies in flight, and always accepts small ones', async () => {
   const service = await createTestService({ port: 0, bodyLimitBytes: 1_000_000 })
   const upload = (bytes: number) => {
     const line = dial(service.baseUrl)
-    line.send(
-      `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 1000000\r\n\r\n`,
-    )
+    line.send(`${createHead(service)}Content-Length: 1000000\r\n\r\n`)
     line.send('x'.repeat(bytes))
     return line
   }
@@ -156,9 +154,7 @@ test('closing finishes responses for up to 5 s, and then disconnects clients', a
   idle.send(`GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
   await idle.responses(1)
   const uploading = dial(service.baseUrl)
-  uploading.send(
-    `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 900\r\n\r\n{`,
-  )
+  uploading.send(`${createHead(service)}Content-Length: 900\r\n\r\n{`)
   const downloading = dial(service.baseUrl)
   downloading.send(`GET ${new URL(run.output.urls[0]).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
   await downloading.responses(1)

@@ -21,6 +21,7 @@ import {
   FOX,
   finished,
   newRun,
+  ONE_PIXEL_URL,
   runOf,
   runSql,
   type TestData,
@@ -30,9 +31,6 @@ import {
 } from '../support/index.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
-
-const PNG =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 
 /** The data of a stopped service with runs of every status. */
 async function grow() {
@@ -59,7 +57,7 @@ async function grow() {
     (await finished(service, { ...FOX, input }, { key })).id
   await render({ prompt: 'a fox \u0000 and \ud800 half', quality: 'high' })
   const theirs = await render(
-    { prompt: 'with an image', image_urls: [PNG, 'https://example.com/a.png'] },
+    { prompt: 'with an image', image_urls: [ONE_PIXEL_URL, 'https://example.com/a.png'] },
     key,
   )
   const failed = await render({ prompt: 'it fails' })

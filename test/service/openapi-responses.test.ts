@@ -16,10 +16,11 @@ import {
   FOX,
   finished,
   ONE_PIXEL_PNG,
+  ONE_PIXEL_URL,
   runSql,
   type TestService,
 } from '../support/index.js'
-import { dial } from '../support/line.js'
+import { createHead, dial } from '../support/line.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import { TEST_BASE_URL } from '../support/service.js'
 import { createDocumentCheck, type Exchange } from './openapi-check.js'
@@ -39,7 +40,7 @@ const BOAT = {
   input: {
     prompt: 'a boat',
     duration: '10',
-    image_urls: ['http://127.0.0.1:1/a.png', `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`],
+    image_urls: ['http://127.0.0.1:1/a.png', ONE_PIXEL_URL],
     mood: { calm: true },
   },
 }
@@ -211,12 +212,9 @@ async function meetDamagedFile(ask: Ask): Promise<void> {
   for (const each of [`${RUNS_PATH}/run_x`, MODELS_PATH, path, '/readyz']) await ask(damaged, 'GET', each)
 }
 
-const headOf = ({ apiKey }: TestService) =>
-  `POST ${RUNS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n`
-
 async function meetTooManyBodies(see: (exchange: Exchange) => void): Promise<void> {
   const service = await createTestService({ port: 0, rendering: false, bodyLimitBytes: 1_000_000 })
-  const text = `${headOf(service)}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
+  const text = `${createHead(service)}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
   // Four of them fit; the fifth is refused.
   const refused = await Promise.race(Array.from({ length: 5 }, () => heardAfter(service.baseUrl, text)))
   see({ method: 'POST', path: RUNS_PATH, ...refused })

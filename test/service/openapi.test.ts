@@ -6,13 +6,17 @@ import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { runObject, type StoredRun } from '../../src/service/store/run.js'
-import { addAccount, ask, createTestService, FOX, ONE_PIXEL_PNG, type TestService } from '../support/index.js'
+import { addAccount, ask, createTestService, FOX, ONE_PIXEL_URL, type TestService } from '../support/index.js'
 import { createDocumentCheck } from './openapi-check.js'
 
-const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const BOAT = {
   model: LOCAL_MODELS.video,
-  input: { prompt: 'a boat', duration: '10', image_urls: ['http://x.test/a.png', DATA_URL], mood: 'calm' },
+  input: {
+    prompt: 'a boat',
+    duration: '10',
+    image_urls: ['http://x.test/a.png', ONE_PIXEL_URL],
+    mood: 'calm',
+  },
 }
 
 const check = createDocumentCheck()

@@ -3,7 +3,7 @@ import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { Logging } from '../../src/service/http/app.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { ask, createCommandedEngine, created, createTestService, finished, until } from '../support/index.js'
-import { dial } from '../support/line.js'
+import { createHead, dial } from '../support/line.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
@@ -133,8 +133,7 @@ test('refuses a body that arrives too slowly with 408', async () => {
     port: 0,
     httpLimits: { headersMs: 100, requestMs: 300, checkIntervalMs: 50 },
   })
-  const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
-  const heard = await heardAfter(service.baseUrl, `${head}Content-Length: 50000\r\n\r\n{`)
+  const heard = await heardAfter(service.baseUrl, `${createHead(service)}Content-Length: 50000\r\n\r\n{`)
   expect(heard).toMatch(/^HTTP\/1\.1 408 /)
 })
 

@@ -12,7 +12,7 @@ import {
   ended,
   FOX,
   finished,
-  ONE_PIXEL_PNG,
+  ONE_PIXEL_URL,
   openStoreOf,
   runOf,
   runSql,
@@ -127,7 +127,7 @@ function createStallingStorage() {
 
 test.each([
   ['an output is stored', []],
-  ['a reference is read', [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]],
+  ['a reference is read', [ONE_PIXEL_URL]],
 ])('closing while the storage does not answer and %s counts no crash', async (_, image_urls) => {
   const { storage, state } = createStallingStorage()
   const service = await createTestService({ storage, rendering: false })

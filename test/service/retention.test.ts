@@ -28,7 +28,7 @@ import {
   finished,
   held,
   newRun,
-  ONE_PIXEL_PNG,
+  ONE_PIXEL_URL,
   runOf,
   temporaryFolder,
 } from '../support/index.js'
@@ -118,7 +118,7 @@ test('a restored copy of the database removes nothing from the files of the orig
 
 test('the URL of a removed output responds with 410, and its run stays', async () => {
   const service = await createTestService({ retainMs: RETAIN_MS })
-  const image_urls = [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]
+  const image_urls = [ONE_PIXEL_URL]
   const run = await finished(service, { ...FOX, input: { ...FOX.input, image_urls } })
   const { pathname } = new URL(run.output.urls[0])
   expect((await ask(service, 'GET', pathname)).status).toBe(200)

@@ -11,6 +11,7 @@ import {
   FOX,
   finished,
   ONE_PIXEL_PNG,
+  ONE_PIXEL_URL,
   runOf,
   type TestService,
   type TestServiceOptions,
@@ -18,8 +19,7 @@ import {
 } from '../support/index.js'
 import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
 
-const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-const WITH_IMAGE = { ...FOX, input: { ...FOX.input, image_urls: [DATA_URL] } }
+const WITH_IMAGE = { ...FOX, input: { ...FOX.input, image_urls: [ONE_PIXEL_URL] } }
 
 const openStorage = (url: string, { warn = (_: string) => {}, env = process.env } = {}) =>
   openS3Storage({ url, env, warn })

@@ -10,6 +10,8 @@ export const ONE_PIXEL_PNG = Buffer.from(
   'base64',
 )
 
+export const ONE_PIXEL_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+
 interface RecordingEngine extends Engine {
   /** Every job started, in order. */
   readonly jobs: readonly RecordedJob[]

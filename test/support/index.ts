@@ -50,7 +50,13 @@ export {
 } from './cli.js'
 export { createManualClock, type ManualClock } from './clock.js'
 // A service in this process, and what it renders.
-export { createCommandedEngine, createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from './engines.js'
+export {
+  createCommandedEngine,
+  createFamilyEngine,
+  createInstantEngine,
+  ONE_PIXEL_PNG,
+  ONE_PIXEL_URL,
+} from './engines.js'
 // Faults between rushes and a service.
 export { withFaults } from './faults.js'
 export { addRow, fillJournal, finishedState, rowsOf, withJournal } from './journal.js'

@@ -70,6 +70,10 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
   }
 }
 
+/** Begins a create of this key. The test adds more headers. */
+export const createHead = ({ apiKey }: { readonly apiKey: string }): string =>
+  `POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n`
+
 export const bodyOf = (heard: string): string => heard.slice(heard.indexOf('\r\n\r\n') + 4)
 
 /** Whether the whole response was received, according to its content-length. */

@@ -9,7 +9,7 @@ import {
   type TestService,
   until,
 } from '../../support/index.js'
-import { bodyOf, dial, isWhole } from '../../support/line.js'
+import { bodyOf, createHead, dial, isWhole } from '../../support/line.js'
 
 const RUNS = '/api/v1/runs'
 
@@ -25,9 +25,9 @@ async function serve(...faults: readonly string[]) {
   return { ...service, struck, engine }
 }
 
-const post = ({ apiKey }: TestService): string => {
+const post = (service: TestService): string => {
   const body = JSON.stringify(FOX)
-  return `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  return `${createHead(service)}Content-Length: ${body.length}\r\n\r\n${body}`
 }
 const get = ({ apiKey }: TestService, path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`

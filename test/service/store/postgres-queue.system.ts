@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../../src/service/store/index.js'
 import type { NewRun } from '../../../src/service/store/run.js'
+import { crashLimit, FAILURE } from '../../contract/filled-store.js'
 import { claimRun, held, newRun } from '../../support/index.js'
 import {
   canRestartPostgres,
@@ -13,8 +14,6 @@ import {
 } from '../../support/postgres.js'
 
 const ACCOUNTS = 4
-const LIMIT = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const FAILURE = { code: 'render_failed', message: 'no' }
 
 /** Accounts 1 to 4, each with the key of its number and these credits. */
 async function fill<Filled extends Store>(store: Filled, credits: number): Promise<Filled> {
@@ -57,7 +56,7 @@ describePostgres('on PostgreSQL', () => {
           const mine = held(run.id, owner, 6)
           if (claims % 4 === 0) await node.finishRun(mine, [])
           if (claims % 4 === 1) await node.failRun(mine, FAILURE)
-          if (claims % 4 === 2) await node.recordCrash(mine, { ...LIMIT, crashes: 99 })
+          if (claims % 4 === 2) await node.recordCrash(mine, crashLimit(99))
         }
         await node.releaseRuns(owner)
       }

@@ -22,7 +22,7 @@ import {
   createManualClock,
   ended,
   FOX,
-  ONE_PIXEL_PNG,
+  ONE_PIXEL_URL,
   temporaryFolder,
   until,
 } from '../../support/index.js'
@@ -172,8 +172,7 @@ describe('one run', () => {
 
   test('shows a data: URL within an object as its hash, which its commands send, and integers of 64 bits', async () => {
     const { service, browser } = await signedIn()
-    const image_url = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-    const layers = `[{"image_url":"${image_url}","seed":9007199254740993}]`
+    const layers = `[{"image_url":"${ONE_PIXEL_URL}","seed":9007199254740993}]`
     const body = `{"model":"${FOX.model}","input":{"prompt":"a fox","layers":${layers}}}`
     const id = await created(service, body)
     const [details = '', commands] = (await browser.words(`/runs/${id}`)).split('Create it again')

@@ -223,27 +223,6 @@ it.each([
   if (name !== 'sheet.png') expect(sha256(path('sheet.png'))).toBe(made)
 })
 
-it.each([[[]], [['--only', 'b']]])(
-  'the file that a failed row was going to replace is still known to the next batch: %j',
-  async (words) => {
-    const family = await createFamily([
-      { name: 'a', prompt: 'a fox', output: 'x.png' },
-      { name: 'b', prompt: 'a bear' },
-    ])
-    await family.run()
-    family.write([
-      { name: 'a', prompt: 'a bear' },
-      { name: 'b', prompt: 'a hen', output: 'x.png' },
-    ])
-    expect((await family.run([], { faults: ['run:fail:1'] })).code).toBe(10)
-    expect((await family.run(words)).code).toBe(0)
-    expect((await family.run('--check')).code).toBe(0)
-    expect(Object.keys(family.lock())).toContain('a (before)')
-    await family.run()
-    expect(Object.keys(family.lock())).toEqual(['a', 'b'])
-  },
-)
-
 it('the file of a row that --only leaves out stays', async () => {
   const { run, created, sums } = await swapping()
   const before = sums()

@@ -23,7 +23,7 @@ import {
   type RowFlags,
 } from './decide.js'
 import { Disk, isInPlace, type PlannedOutput } from './disk.js'
-import { type Flight, isDisplaced, type Paired, Pairing, type Unpaired } from './pair.js'
+import { type Flight, type Paired, Pairing, type Unpaired } from './pair.js'
 
 export interface PlanStep extends Paired {
   readonly entry: ManifestEntry
@@ -106,12 +106,9 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const matched = new Set(rows.filter(({ entry }) => selects(entry)).map(({ name }) => name))
   const selected = withSources(rows, matched)
   const isPart = selected.size < rows.length
-  const names = new Set(rows.map(({ name }) => name))
-  const keepsFiles = (name: string) =>
-    isPart && !selected.has(name) && (names.has(name) || !isDisplaced(name))
   const planning: Planning = {
     options,
-    disk: new Disk({ ...options, ...manifest, keepsFiles }),
+    disk: new Disk({ ...options, ...manifest, keepsFiles: (name) => isPart && !selected.has(name) }),
     pairing: new Pairing({
       ...options,
       entries: manifest.entries,
@@ -280,17 +277,15 @@ export function decideAgain(
 function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
   const keysOf = (files: readonly { readonly file: string }[]) => files.map(({ file }) => disk.keyOf(file))
   const taken = new Set(steps.flatMap(({ locked }) => keysOf(outputsOf(locked))))
+  const kept = [...pairing.leftover()].filter(
+    ([, made]) => !taken.has(disk.keyOf(made.file)) && disk.has(made),
+  )
   const planned = new Set(steps.flatMap(({ outputs }) => keysOf(outputs)))
-  const isThere = ([, made]: readonly [string, Made]) => !taken.has(disk.keyOf(made.file)) && disk.has(made)
-  const kept = [...pairing.leftover()].filter(isThere)
-  // Until the file is replaced, a batch that was stopped must know that it may replace it.
-  const inTheWay = [...pairing.displaced()].filter(isThere)
   return {
     steps,
     entries: new Map([
       ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
       ...kept,
-      ...inTheWay.filter(([, { file }]) => planned.has(disk.keyOf(file))),
     ]),
     leftover: kept.flatMap(([name, { file }]) => (planned.has(disk.keyOf(file)) ? [] : [{ name, file }])),
     renamed: pairing.renamed,

@@ -73,11 +73,6 @@ interface PairOptions {
   isSelected(entry: ManifestEntry): boolean
 }
 
-const DISPLACED = ' (before)'
-
-/** Whether the name of an entry that is not in the manifest is one of `displaced`. */
-export const isDisplaced = (name: string): boolean => name.endsWith(DISPLACED)
-
 export class Pairing {
   readonly renamed: { readonly from: string; readonly to: string }[] = []
   readonly #options: PairOptions
@@ -148,24 +143,12 @@ export class Pairing {
     return [...new Set([...(own?.kind === kind ? [own.model] : []), ...(this.#recorded.get(kind) ?? [])])]
   }
 
-  /** The entries that no run has taken, and whose names no run has. */
+  /**
+   * The entries that no run has taken. One whose name a run has is nobody's any more: the run replaces its file, or has
+   * taken another entry.
+   */
   leftover(): ReadonlyMap<string, Made> {
     return new Map([...this.#free].filter(([name]) => !this.#names.has(name)))
-  }
-
-  /**
-   * The entries that no run has taken, and whose names runs have, under other names. They are nobody's, but a run may be
-   * about to replace their files.
-   */
-  displaced(): ReadonlyMap<string, Made> {
-    const displaced = new Map<string, Made>()
-    for (const [name, made] of this.#free) {
-      if (!this.#names.has(name)) continue
-      let other = `${name}${DISPLACED}`
-      while (this.#names.has(other) || this.#free.has(other)) other += DISPLACED
-      displaced.set(other, made)
-    }
-    return displaced
   }
 
   /** The runs in flight that no run of the manifest has taken. */

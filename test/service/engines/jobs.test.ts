@@ -479,6 +479,23 @@ describe('an engine that renders within one request', () => {
     expect(creates()).toBe(0)
   })
 
+  test.each([429, 400])(
+    'may be sent by another worker when it is refused (%i) after a stop',
+    async (status) => {
+      const { server, clock, stored, render, creates } = await openOnce()
+      const gate = createGate()
+      server.fault('POST', { after: gate.after, answer: { status, body: { error: 'no' } } })
+      const stop = new AbortController()
+      const rendering = render({ signal: stop.signal })
+      rendering.catch(() => {})
+      await clock.runUntil(until('the create', () => creates() === 1))
+      stop.abort(new JobDetached('the service stops', 10_000))
+      gate.open()
+      await expect(rendering).rejects.toBeInstanceOf(JobDetached)
+      expect([creates(), stored.at(-1)]).toEqual([1, {}])
+    },
+  )
+
   test('fails with a refusal of the server, and waits for one that is busy', async () => {
     const { server, stored, render, creates } = await openOnce()
     server.fault('POST', { status: 429 })

@@ -77,6 +77,9 @@ async function renderPaid<Answer>(
   let state: 'not sent' | 'sent' | 'answered' = 'not sent'
   let intent: JobIntent | undefined
   const onSend = async () => {
+    // An earlier request was refused, and the worker stops.
+    if (job.signal.aborted) await onRefused()
+    job.signal.throwIfAborted()
     // The same again, after a pause of this process or for another form of the request: the store refuses a second create.
     intent ??= newIntent(endpoint, clock)
     await job.save?.({ intent })
@@ -102,6 +105,8 @@ async function renderPaid<Answer>(
     return await publish(answer, { ...job, signal: late.signal })
   } catch (error) {
     const { aborted, reason } = job.signal
+    const isRefused = state !== 'answered' && error instanceof UpstreamError && !isUncertain(error, true)
+    if (aborted && isRefused) await onRefused()
     const isLeft = state === 'not sent' || reason instanceof JobDetached || reason instanceof RunCanceled
     if (aborted && isLeft) throw reason
     if (state === 'not sent') throw error

@@ -60,28 +60,34 @@ async function open() {
       ...options,
     })
   const sweep = (options?: Partial<RetentionOptions>) => retentionOf(options).sweep()
-  /** A run with an input and an output, which ends now. */
-  async function end(id: string) {
+  /** A run with an input and an output. */
+  async function begin(id: string) {
     await store.addRun(newRun({ id, accountId, createdAtMs: clock.now() }))
     await storage.files.put(`${id}/inputs/a1`, { bytes: Buffer.from('x') })
     await storage.files.put(`${id}/secret/a.png`, { bytes: Buffer.from('x') })
     await claimRun(store, 'me', { only: [id] })
+  }
+  /** One that ends now. */
+  async function end(id: string) {
+    await begin(id)
     await store.finishRun(held(id, 'me', clock.now()), [])
   }
   const left = () => readdirSync(folder).filter((name) => name !== 'database-id')
   // As the start of a service does it.
   await sweep({ retainMs: undefined })
-  return { clock, store, storage, retentionOf, sweep, end, left, foreign, folder, path, openStore }
+  return { clock, store, storage, retentionOf, sweep, begin, end, left, foreign, folder, path, openStore }
 }
 
 test('removes all files of runs that ended before, and no others', async () => {
-  const { clock, store, sweep, end, left } = await open()
+  const { clock, store, sweep, begin, end, left } = await open()
   await end('old')
+  await begin('stopping')
+  await store.cancelRun('stopping', clock.now())
   clock.jump(RETAIN_MS + 1)
   await end('young')
   await store.addRun(newRun({ id: 'queued' }))
-  expect([await sweep({ retainMs: undefined }), left().length]).toEqual([0, 2])
-  expect([await sweep(), left()]).toEqual([1, ['young']])
+  expect([await sweep({ retainMs: undefined }), left().length]).toEqual([0, 3])
+  expect([await sweep(), left()]).toEqual([1, ['stopping', 'young']])
   expect(await sweep()).toBe(0)
 })
 

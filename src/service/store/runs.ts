@@ -96,7 +96,7 @@ const EXPIRE_FILES = `
   UPDATE runs SET files = 'removing'
   WHERE sequence IN (
     SELECT sequence FROM runs {index runs_with_files}
-    WHERE finished_at IS NOT NULL AND files <> 'removed' AND finished_at < :beforeMs
+    WHERE finished_at IS NOT NULL AND NOT stopping AND files <> 'removed' AND finished_at < :beforeMs
       AND (finished_at, sequence) > (:finishedAtMs, :sequence)
     ORDER BY finished_at, sequence LIMIT ${MAX_EXPIRED})
   RETURNING id, finished_at, sequence`

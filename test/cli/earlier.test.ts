@@ -52,6 +52,15 @@ it.each(['wait', 'download'])('%s --last uses the -o of the run until it has its
   expect(outputOf(await service.run(`wait ${newest(service)}`))).toMatch(/^http/)
 })
 
+it('wait --last does not take a file with the name - for standard output', async () => {
+  const service = await createCliService({ rendering: false })
+  await service.run(`${RUN} -o ./- --timeout 1s`)
+  service.service.startRendering()
+  expect((await service.run('wait --last')).stdout).toBe('./-\n')
+  expect(readFileSync('-')).toEqual(ONE_PIXEL_PNG)
+  rmSync('-')
+})
+
 it('wait --last uses the -o of a run whose file was complete, and did not get its name', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), 'whale.png')

@@ -85,6 +85,13 @@ it('run -o - writes the bytes of its output to standard output', async () => {
   expect(bytes.equals(ONE_PIXEL_PNG)).toBe(true)
 })
 
+it('run -o - of a run with two outputs names a command that downloads both', async () => {
+  const service = await createCliService({ engine: createFamilyEngine({ outputs: 2 }) })
+  const { code, stderr } = await service.run('run image fox -o -')
+  expect(code).toBe(12)
+  expect(stderr).toMatch(/Download its outputs with `rushes download run_\w+`/)
+})
+
 it('run refuses a file in the place of its output before anything is sent, and replaces it with --overwrite', async () => {
   const service = await createCliService()
   const path = join(temporaryFolder(), 'fox.png')

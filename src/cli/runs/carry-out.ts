@@ -183,9 +183,9 @@ interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
 async function openOutput(ctx: Context, id: string): Promise<string | undefined> {
   const journal = await ctx.journal()
   const run = journal.find(await ctx.address(), id)
-  return run?.output === undefined || journal.filesOf(run).some(({ path }) => exists(path))
-    ? undefined
-    : relative('.', run.output)
+  if (run?.output === undefined || journal.filesOf(run).some(({ path }) => exists(path))) return undefined
+  // A file of this name is not standard output.
+  return relative('.', run.output).replace(/^-$/, './-')
 }
 
 interface CheckTargetOptions {
@@ -314,7 +314,9 @@ class Downloads {
     const { ctx, delivery } = this.#command
     const { id, known } = run
     const target = this.#target
-    const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1))
+    // Standard output takes a single output.
+    const isTooMany = target.kind === 'stdout' && state.urls.length > 1
+    const command = resumeCommand(ctx.globals, 'download', [id], isTooMany ? [] : delivery.again(1))
     const hint = `Download its outputs with \`${command}\`.`
     const delivered = await deliver(this.#session, state, {
       downloader: this.#downloader,

@@ -39,7 +39,7 @@ async function fill(limiter: Limiter): Promise<void> {
 }
 
 describe('eight processes together', () => {
-  itKeepsTheLimit(() => createNeighbours(8), 15)
+  itKeepsTheLimit(() => createNeighbours(8), 10)
 })
 
 it('identifies a key by its service and its secret', () => {

@@ -19,20 +19,11 @@ const isShown = async ({ input, width, height }: { input: Buffer; width: number;
   return red > 250 && green < 5 && blue > 250
 }
 
-// What is refused: thumbnail.test.ts.
+// What is refused, and turned photographs: thumbnail.test.ts.
 test('a reference that is missing or refused becomes a placeholder', async () => {
   const sound = await magenta(90, 60).png().toBuffer()
   const prints = await printsOf([sound, sound.subarray(0, 60), undefined, sound])
   expect(await Promise.all(prints.map(isShown))).toEqual([true, false, false, true])
-})
-
-test('a turned photograph keeps its ratio', async () => {
-  const photograph = await magenta(600, 400).jpeg().withMetadata({ orientation: 6 }).toBuffer()
-  const [print] = await printsOf([photograph])
-  if (print === undefined) throw new Error('no print')
-  const border = Math.min(AREA.width, AREA.height) * 0.04
-  expect((print.width - border) / (print.height - border)).toBeCloseTo(400 / 600, 1)
-  expect(await isShown(print)).toBe(true)
 })
 
 test.each([1, 3, 14])('%i reference images are inside their area and do not overlap', async (count) => {

@@ -148,14 +148,12 @@ function running(child: ChildProcess): Running {
     ended,
     printed,
     kill: (signal) => void child.kill(signal),
-    prints: async (stream, pattern) => {
-      const find = () => pattern.exec(printed[stream]) ?? undefined
-      return until(`${pattern} on ${stream}`, () => {
-        const found = find()
+    prints: (stream, pattern) =>
+      until(`${pattern} on ${stream}`, () => {
+        const found = pattern.exec(printed[stream]) ?? undefined
         if (found === undefined && closed) throw new Error(`it ended without ${pattern}: ${printed.stderr}`)
         return found
-      })
-    },
+      }),
   }
 }
 

@@ -3,13 +3,13 @@
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../../src/host/clock.js'
-import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { AssetFile, AssetFiles } from '../../src/service/web/assets.js'
 import { addLink } from '../../src/service/web/sessions.js'
 import {
   type Answer,
   ask,
+  created,
   createTestService,
   FOX,
   type TestService,
@@ -227,7 +227,7 @@ export async function createByKey(
   const ids: string[] = []
   for (let at = 0; at < count; at++) {
     await service.clock.advance(500)
-    ids.push((await ask(service, 'POST', RUNS_PATH, body, { key })).body.id)
+    ids.push(await created(service, body, { key }))
   }
   return ids
 }

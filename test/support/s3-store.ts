@@ -91,6 +91,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
   onTestFinished(stop)
   const { port } = (server as unknown as Server).address() as AddressInfo
   const endpoint = `http://127.0.0.1:${port}`
+  const fileOf = (key: string, ending: string) => join(directory, bucket, key + ending)
   const files = () =>
     readdirSync(join(directory, bucket), { recursive: true, encoding: 'utf8' }).map((path) =>
       path.replaceAll('\\', '/'),
@@ -109,14 +110,12 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
         .filter((path) => path.endsWith(OBJECT))
         .map((path) => path.slice(0, -OBJECT.length))
         .sort(),
-    read: (key) => readFileSync(join(directory, bucket, `${key}${OBJECT}`)),
-    etag: (key) => `"${readFileSync(join(directory, bucket, `${key}${OBJECT}.md5`), 'utf8')}"`,
+    read: (key) => readFileSync(fileOf(key, OBJECT)),
+    etag: (key) => `"${readFileSync(fileOf(key, `${OBJECT}.md5`), 'utf8')}"`,
     contentType: (key) =>
-      JSON.parse(readFileSync(join(directory, bucket, `${key}._S3rver_metadata.json`), 'utf8'))[
-        'content-type'
-      ],
+      JSON.parse(readFileSync(fileOf(key, '._S3rver_metadata.json'), 'utf8'))['content-type'],
     unfinishedUploads: () => (existsSync(uploads) ? readdirSync(uploads) : []),
-    remove: (key) => rmSync(join(directory, bucket, `${key}${OBJECT}`)),
+    remove: (key) => rmSync(fileOf(key, OBJECT)),
     requests,
     intercept: (handler) => {
       interceptor = handler

@@ -43,7 +43,7 @@ export function validatorOf(name: string): ValidateFunction {
 }
 
 /** Returns the differences between a value and a schema. Empty if the value is valid. */
-export function misfits(name: string, value: unknown): readonly string[] {
+function misfits(name: string, value: unknown): readonly string[] {
   const validate = validatorOf(name)
   if (validate(value)) return []
   return (validate.errors ?? []).map(

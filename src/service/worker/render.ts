@@ -83,15 +83,14 @@ export async function render(
     const token = newToken(run.id)
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The engine wrote no output file.')
-    // A result that is there although the worker stops is stored: it may have been paid for, and may not be there again.
+    // A result that is there although the worker stops is stored, with one try: it may have been paid for, and not be there again.
     const isStopping = signal.reason instanceof JobDetached
-    const stop = isStopping ? new AbortController().signal : signal
-    stop.throwIfAborted()
+    if (!isStopping) signal.throwIfAborted()
     for (const output of outputs) {
-      const source = { path: folder.entry(output.name) }
-      const put = () =>
-        stored.put(outputKey(output), source, { contentType: output.contentType, signal: stop })
-      await untilStorageAnswers(put, { clock, signal: stop, onError })
+      const { contentType, name } = output
+      const put = (until?: AbortSignal) =>
+        stored.put(outputKey(output), { path: folder.entry(name) }, { contentType, signal: until })
+      await (isStopping ? put() : untilStorageAnswers(() => put(signal), { clock, signal, onError }))
     }
     return outputs
   } catch (error) {

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { createCommandEngine } from '../../../src/service/engines/command/index.js'
-import type { Engine } from '../../../src/service/engines/engine.js'
+import { type Engine, JobDetached } from '../../../src/service/engines/engine.js'
+import { StorageUnavailable } from '../../../src/service/files/contract.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { failureOf } from '../../../src/service/worker/attempt.js'
@@ -155,3 +156,38 @@ test.each(['../../outside/sentinel.png', '.hidden', '..', 'a/b', ''])(
     expect([...published, ...named.published]).toEqual([])
   },
 )
+
+test('a result that arrives after the stop of its worker is stored with one try', async () => {
+  const stop = new AbortController()
+  const instant = createInstantEngine()
+  let puts = 0
+  const options = {
+    ...{
+      schema: PREVIEW_DOCUMENTS.image.input,
+      clock: systemClock,
+      workFolder: join(temporaryFolder(), 'work'),
+    },
+    ...{ saveJob: async () => {}, onProgress() {}, onPosition() {}, onCharged() {}, onError() {} },
+    engine: {
+      async render(job: Parameters<Engine['render']>[0]) {
+        stop.abort(new JobDetached('the service stops'))
+        return await instant.render(job)
+      },
+    },
+    outputs: {
+      async put() {
+        puts++
+        throw new StorageUnavailable('away')
+      },
+      remove: async () => {},
+    },
+  }
+  const limit = {
+    timeoutMs: 60_000,
+    reason: () => new Error('too slow'),
+    clock: systemClock,
+    signal: stop.signal,
+  }
+  await expect(render(RUN, [], options, limit)).rejects.toThrow('away')
+  expect(puts).toBe(1)
+})

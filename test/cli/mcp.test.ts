@@ -6,6 +6,7 @@ import { expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import type { Fetch } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
+import { sha256 } from '../support/family.js'
 import {
   type CliService,
   createCliService,
@@ -427,6 +428,19 @@ it('a run whose status the service does not answer is named, by wait_run and by 
     expect(text).toContain(
       `${run.id} is still running (no status yet). Call wait_run with {"ids":["${run.id}"]}`,
     )
+})
+
+it('a create that is too large with an output of an earlier run is not counted', async () => {
+  const file = join(temporaryFolder(), 'film.mp4')
+  writeFileSync(file, Buffer.alloc(49 * 1_048_576))
+  const url = `${SET.RUSHES_BASE_URL}/gone.mp4`
+  const service = await createCliService({
+    journal: [{ id: 'run_1', urls: [url], files: [{ path: file, url, sha256: sha256(file) }] }],
+  })
+  const mcp = await openMcp(service, { words: ['--max-runs', '1'] })
+  const { error } = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['run:run_1'] })
+  expect(error.message).toContain('the limit for a request body is 64 MiB')
+  expect((await mcp.call('create_image', { prompt: 'a fox' })).run.status).toBe('succeeded')
 })
 
 it('one request_id does not pay after a create whose outcome is unknown', async () => {

@@ -78,12 +78,13 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const { kind, model, media } = request
   connection.checkModel?.(model)
   const input = await withRunOutputs(ctx, connection, request)
-  await limit.reserve(() => limit.prices.sum([request], count))
-  const estimate = limit.prices.estimate(request)
   const sent = {
     body: input === request.input ? request.body : encodeCreate({ model, input }),
     input: withoutData(input, media),
   }
+  // What cannot be encoded is not counted.
+  await limit.reserve(() => limit.prices.sum([request], count))
+  const estimate = limit.prices.estimate(request)
   const intent = {
     kind,
     model,

@@ -124,9 +124,15 @@ function withHelpLater(program: Command, argv: readonly string[]): string[] {
 export function reportLostOutput(options: MainOptions, error: Error): number {
   const message = `Cannot write standard output: ${describeReason(error)}.`
   const hint = 'If the command has created runs, `rushes list` shows them.'
-  const out = outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
-  return report(new RushesError('download_failed', message, { hint, cause: error }), out)
+  return report(new RushesError('download_failed', message, { hint, cause: error }), outputOfLine(options))
 }
+
+/** Prints a warning of Node, such as that certificates are not checked. */
+export const reportWarning = (options: MainOptions, message: string): void =>
+  outputOfLine(options).warn(message)
+
+const outputOfLine = (options: MainOptions): Output =>
+  outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
 
 function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
   const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }

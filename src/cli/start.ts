@@ -30,8 +30,13 @@ export async function start(): Promise<void> {
   stderr.on('error', () => {})
 
   // Loads the program after the handlers are set, and not for `--version`.
-  const { main, reportLostOutput } = await import('./main.js')
+  const { main, reportLostOutput, reportWarning } = await import('./main.js')
   const options = { argv, env: process.env, stdin: () => process.stdin, stdout, stderr, interrupts }
+  // Node prints its warnings, unless they are off, as text between lines of JSON.
+  if (process.listenerCount('warning') > 0) {
+    process.removeAllListeners('warning')
+    process.on('warning', ({ message }) => reportWarning(options, message))
+  }
   const exitCode = await main(options)
 
   const { reason } = interrupts

@@ -6,6 +6,7 @@ import {
   bash,
   createPlace,
   ONE_PIXEL_PNG,
+  objects,
   overPort,
   personAt,
   runOf,
@@ -35,6 +36,14 @@ it.concurrent('a pipe takes a prompt to an image, and the bytes of the image to 
       image_urls: [{ bytes: ONE_PIXEL_PNG.byteLength, content_type: 'image/png' }],
     },
   })
+})
+
+it.concurrent('a warning of Node is JSON with --json', async () => {
+  const unchecked = 'NODE_TLS_REJECT_UNAUTHORIZED=0 RUSHES_BASE_URL=https://127.0.0.1:1'
+  const place = await personAt(service)
+  const { stderr } = await bash(place, `${unchecked} rushes models --refresh --json`)
+  const [first = {}] = objects(stderr)
+  expect(first.warning?.message).toContain('NODE_TLS_REJECT_UNAUTHORIZED')
 })
 
 it.concurrent('--version ends without a word and with 141 when the pipe is closed', async () => {

@@ -256,8 +256,8 @@ async function createRuns(
 ): Promise<void> {
   const { id: user, accountId } = site.session(request).user
   const body = Buffer.from(writeJson({ model: model.name, input }))
-  // The same form creates the same runs again, and a changed form creates others.
-  const key = `${formKey}.${createHash('sha256').update(body).digest('base64url')}.${count}`
+  // The same form creates the same runs again, and a changed form creates others. A key of the form can have any length.
+  const key = `${createHash('sha256').update(`${formKey}.`).update(body).digest('base64url')}.${count}`
   for (let number = 1; number <= count; number++) {
     const by = site.proof(request)
     const created = await site.options.endpoints.createWithoutKey(accountId, [body], `${key}.${number}`, by)

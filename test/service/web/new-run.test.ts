@@ -19,6 +19,7 @@ import {
   FOX,
   ONE_PIXEL_PNG,
   runOf,
+  runSql,
   type TestService,
 } from '../../support/index.js'
 
@@ -104,6 +105,14 @@ describe('a form that is sent', () => {
     expect(await runsOf(service)).toHaveLength(5)
     const ledger = await browser.get('/credits')
     expect(ledger.body).toContain('<strong id="balance">9,995<')
+  })
+
+  test('keeps no key of its own length with its run', async () => {
+    const { service, browser } = await signedIn()
+    const send = () => createInConsole(browser, { form_key: 'k'.repeat(100_000) })
+    expect(await send()).toBe(await send())
+    const [row] = await runSql(service, 'SELECT max(length(idempotency_key)) AS length FROM runs')
+    expect(Number(row?.length)).toBeLessThan(256)
   })
 
   test('is drawn again with 422 and its texts, where a field is wrong', async () => {

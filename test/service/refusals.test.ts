@@ -163,12 +163,10 @@ test('the scheme may be written in any case, and spaces may follow it', async ()
     expect((await ask(service, 'POST', RUNS, FOX, { authorization })).status).toBe(201)
 })
 
-test('a disabled key, and one from the instant it expires, is invalid', async () => {
+test('a key is invalid from the instant it expires', async () => {
   const service = await createTestService()
-  const disabled = await addAccount(service, 'one', { disabled: true })
   const expiring = await addAccount(service, 'two', { expiresAtMs: service.clock.now() + 5_000 })
   const answer = (key: string) => ask(service, 'POST', RUNS, FOX, { key })
-  expect((await answer(disabled)).body.error.code).toBe('invalid_api_key')
   await service.clock.advance(4_999)
   expect((await answer(expiring)).status).toBe(201)
   await service.clock.advance(1)

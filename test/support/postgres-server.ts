@@ -2,7 +2,7 @@
  * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one that this process starts from
  * `test/engines`. A small shell process stops it and removes its data when this process ends, even after a kill.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chownSync,
@@ -17,6 +17,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
 import { memoryFolder } from './setup/memory-folder.js'
@@ -229,30 +230,9 @@ async function startEmbedded(): Promise<TestPostgres> {
 }
 
 async function initialize(native: string, data: string, folder: string): Promise<void> {
-  const words = [
-    '-D',
-    data,
-    '-U',
-    'postgres',
-    '-A',
-    'trust',
-    '-E',
-    'UTF8',
-    '--locale=C',
-    '--no-sync',
-    '--no-instructions',
-  ]
-  const child = spawn(join(native, 'bin/initdb'), words, {
-    ...RUNS_AS,
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let log = ''
-  child.stderr.on('data', (text) => {
-    log += text
-  })
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`initdb failed: ${log}`)
+  const words = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+  const program = join(native, 'bin/initdb')
+  await promisify(execFile)(program, [...words, '--no-instructions'], { ...RUNS_AS, cwd: folder })
 }
 
 /** Starts the shell process. Its standard input closes when this process ends, even after a kill. */

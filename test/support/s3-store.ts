@@ -27,7 +27,6 @@ export interface S3Store {
   contentType(key: string): string | undefined
   /** Returns the ids of multipart uploads that are neither complete nor aborted. */
   unfinishedUploads(): readonly string[]
-  remove(key: string): void
   /** Answered requests, as `PUT /bucket/key?query`. */
   readonly requests: readonly string[]
   /** Calls the function for each request. If it returns true, it has answered the request. */
@@ -40,7 +39,8 @@ export interface S3Store {
 type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** Starts a store that stops when the test ends. */
-export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
+export async function startS3Store(): Promise<S3Store> {
+  const bucket = 'bucket'
   const directory = temporaryFolder()
   const uploads = join(directory, bucket, '._S3rver_uploads')
   if (!isDesReplaced) replaceDes()
@@ -115,7 +115,6 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
     contentType: (key) =>
       JSON.parse(readFileSync(fileOf(key, '._S3rver_metadata.json'), 'utf8'))['content-type'],
     unfinishedUploads: () => (existsSync(uploads) ? readdirSync(uploads) : []),
-    remove: (key) => rmSync(fileOf(key, OBJECT)),
     requests,
     intercept: (handler) => {
       interceptor = handler

@@ -96,6 +96,8 @@ function createFile(entries: Readonly<Record<string, Made>> = {}) {
 describe('the lock file of a batch', () => {
   it('says before the first create which journal knows what is in flight, and no more at the end', async () => {
     const { file, onDisk, path } = createFile()
+    // A batch that has moved files has written it before.
+    await file.write()
     await file.begin('j1')
     expect(onDisk()).toMatchObject({ batch: 'b1', working: 'j1' })
     expect(statSync(path).mode & 0o777).toBe(0o666 & ~process.umask())

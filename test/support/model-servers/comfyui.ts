@@ -25,8 +25,8 @@ export interface ComfyServer extends ModelServer {
   /** Workflows as they were accepted, in order. */
   readonly graphs: readonly Readonly<Record<string, Node>>[]
   readonly uploads: Map<string, Uint8Array>
-  /** Adds the job of another user to the end of the queue. */
-  addForeign(id?: string): string
+  /** Adds the job of another user to the end of the queue, and returns its id. */
+  addForeign(): string
   /** Ends the running job; by default with its outputs. */
   finish(entry?: object): void
   /** Loses queue and history, like a restart of the server. */
@@ -38,8 +38,6 @@ export interface ComfyOptions {
   readonly isOld?: boolean
   /** Whether a job ends by itself at its second look into the history. Otherwise the test calls `finish`. */
   readonly isQuick?: boolean
-  /** Whether each job, also one that it never had, is a cancelled one. */
-  readonly isHostile?: boolean
 }
 
 /** Lists that output nodes of each class write, by the example of real nodes. */
@@ -57,11 +55,10 @@ const CANONICAL_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export async function createComfyServer({
   isOld = false,
   isQuick = true,
-  isHostile = false,
 }: ComfyOptions = {}): Promise<ComfyServer> {
   let queue: Job[] = []
   let history = new Map<string, object>()
-  let looks = new Map<string, number>()
+  const looks = new Map<string, number>()
   const rendered: string[] = []
   const interrupted: string[] = []
   const graphs: Job['graph'][] = []
@@ -104,7 +101,7 @@ export async function createComfyServer({
     const { prompt: graph, client_id: clientId, prompt_id } = request.json()
     if (!isOld && prompt_id !== undefined && !CANONICAL_UUID.test(prompt_id))
       return refused('invalid_prompt_id', 'prompt_id must be a valid UUID', {})
-    const errors = nodeErrors(graph, uploads)
+    const errors = nodeErrors(graph)
     const isSaved = (id: string) => OUTPUTS[graph[id].class_type] !== undefined && errors[id] === undefined
     // A broken node drops all outputs, and a broken output only itself.
     const isCut = Object.values(errors).some(({ class_type }) => OUTPUTS[class_type] === undefined)
@@ -133,7 +130,7 @@ export async function createComfyServer({
   function looked(id: string): ServerAnswer {
     looks.set(id, (looks.get(id) ?? 0) + 1)
     if (isQuick && (looks.get(id) ?? 0) > 1 && queue[0]?.id === id) succeed()
-    const entry = isHostile ? statusOf('error', ['execution_interrupted', {}]) : history.get(id)
+    const entry = history.get(id)
     return { body: entry === undefined ? {} : { [id]: entry } }
   }
 
@@ -172,7 +169,8 @@ export async function createComfyServer({
     interrupted,
     graphs,
     uploads,
-    addForeign(id: string = randomUUID()) {
+    addForeign() {
+      const id = randomUUID()
       push({ id, graph: {}, clientId: 'another' })
       return id
     },
@@ -180,30 +178,24 @@ export async function createComfyServer({
     restart() {
       queue = []
       history = new Map()
-      looks = new Map()
     },
   })
 }
 
 interface NodeErrors {
-  readonly errors: readonly { readonly type: string; readonly message: string; readonly details: string }[]
+  readonly errors: readonly object[]
   readonly class_type: string
 }
 
-function nodeErrors(
-  graph: Job['graph'],
-  uploads: ReadonlyMap<string, unknown>,
-): Readonly<Record<string, NodeErrors>> {
+function nodeErrors(graph: Job['graph']): Readonly<Record<string, NodeErrors>> {
   const errors: Record<string, NodeErrors> = {}
   for (const [id, { class_type, inputs }] of Object.entries(graph)) {
-    const { sampler_name: sampler, image, filename_prefix } = inputs
+    const { sampler_name: sampler, filename_prefix } = inputs
     const add = (type: string, message: string, details: string): void => {
       errors[id] = { errors: [{ type, message, details }], class_type }
     }
     if (sampler !== undefined && sampler !== 'euler')
       add('value_not_in_list', 'Value not in list', `sampler_name: '${sampler}' not in (list of length 2)`)
-    if (class_type === 'LoadImage' && image !== 'example.png' && !uploads.has(String(image)))
-      add('custom_validation_failed', 'Custom validation failed for node', `Invalid image file: ${image}`)
     if (filename_prefix === '') add('required_input_missing', 'Required input is missing', 'filename_prefix')
   }
   return errors

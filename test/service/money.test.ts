@@ -1,7 +1,6 @@
 /** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { KeyTerms } from '../../src/service/rules/key-terms.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
@@ -15,7 +14,6 @@ import {
   createTestService,
   ended,
   FOX,
-  filesBelow,
   finished,
   runOf,
   type TestService,
@@ -39,29 +37,6 @@ const codeOf = async (service: TestService, body: unknown, asking: Asking) => {
   const answer = await ask(service, 'POST', RUNS, body, asking)
   return [answer.status, answer.body.error?.code ?? 'created']
 }
-
-test('a create that exceeds the balance or repeats another stores no image', async () => {
-  const { service, admin, addKey } = await createPaidService(1, { rendering: false })
-  const { apiKey } = await addKey()
-  const withImage = (text: string) => ({
-    ...FOX,
-    input: { prompt: 'a fox', image_urls: [`data:image/png;base64,${Buffer.from(text).toString('base64')}`] },
-  })
-  const headers = { 'idempotency-key': 'once' }
-  const files = () => filesBelow(join(service.dataFolder, 'files')).filter((path) => path.includes('inputs'))
-  expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
-  const stored = files()
-  expect(stored).toHaveLength(1)
-  const unpaid = { key: apiKey, headers: { 'idempotency-key': 'free' } }
-  expect(await codeOf(service, withImage('unpaid'), unpaid)).toEqual([402, 'insufficient_balance'])
-  expect(await codeOf(service, withImage('other'), { key: apiKey, headers })).toEqual([400, 'invalid_input'])
-  expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
-  expect(files()).toEqual(stored)
-  // A refused create leaves its key free, and another account has keys of its own.
-  await admin.addCredits('acme', 1)
-  for (const asking of [unpaid, { headers }])
-    expect(await codeOf(service, withImage('unpaid'), asking)).toEqual([201, 'created'])
-})
 
 test('checks a create in a fixed order', async () => {
   const { service, admin, addKey } = await createPaidService(0)

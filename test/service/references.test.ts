@@ -88,14 +88,21 @@ test('an image that was damaged after its create is not passed to the engine', a
   expect(engine.jobs.map(({ images }) => images)).toEqual([[undefined]])
 })
 
-test('of two creates with images that the balance pays once, the refused one leaves no image', async () => {
+test('a create that exceeds the balance, also beside another one, or that repeats one stores no image', async () => {
   const service = await createTestService({ rendering: false })
   const admin = await administer(service)
   await admin.addCredits('default', -9_999)
-  const answers = await Promise.all([1, 2].map(() => ask(service, 'POST', RUNS, ORDER)))
+  const create = (image: string, key: string) => {
+    const body = { ...FOX, input: { ...FOX.input, image_urls: [`data:image/png,${image}`] } }
+    return ask(service, 'POST', RUNS, body, { headers: { 'idempotency-key': key } })
+  }
+  const answers = await Promise.all(['one', 'two'].map((key) => create('paid', key)))
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 402])
-  const [accepted] = answers.filter(({ status }) => status === 201)
-  expect(inputsOf(service)).toEqual([expect.stringContaining(accepted?.body.id)])
+  const accepted = answers[0]?.status === 201 ? 'one' : 'two'
+  const later = [create('unpaid', 'three'), create('other', accepted), create('paid', accepted)]
+  const [unpaid, other, again] = await Promise.all(later)
+  expect([unpaid?.status, other?.status, again?.status]).toEqual([402, 400, 201])
+  expect(inputsOf(service)).toEqual([expect.stringContaining(again?.body.id)])
 })
 
 test('a create fails and is not charged while the folder for its image is unavailable', async () => {

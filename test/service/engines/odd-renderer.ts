@@ -49,5 +49,5 @@ hostEngine(
       return [{ name: 'file', contentType: 'text/plain' }]
     },
   },
-  { maxMemoryBytes: 480 * MEBIBYTE },
+  { maxMemoryBytes: 256 * MEBIBYTE },
 )

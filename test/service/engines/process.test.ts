@@ -109,7 +109,7 @@ test('a process that takes too much memory is ended', async () => {
   // The worker gives up such a run at once, as after any error of the engine.
   await expect(ended).rejects.toBeInstanceOf(TooMuchMemory)
   await expect(ended).rejects.not.toBeInstanceOf(RendererCrashed)
-  await expect(ended).rejects.toThrow('The renderer needed more than 480 MiB of memory.')
+  await expect(ended).rejects.toThrow('The renderer needed more than 256 MiB of memory.')
   expect(processExists(Number(made(greedy)))).toBe(false)
 })
 

@@ -14,12 +14,7 @@ import {
   until,
 } from '../../support/index.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
-import {
-  createVideosServer,
-  FILM,
-  type VideosDialect,
-  type VideosOptions,
-} from '../../support/model-servers/videos.js'
+import { createVideosServer, FILM, type VideosOptions } from '../../support/model-servers/videos.js'
 
 testEngine({
   name: 'videos',
@@ -47,34 +42,25 @@ async function open(document: Partial<EngineDocument> = {}, options: VideosOptio
 
 const reference = (): string => savedFile(pngOf(8, 8, 'first'))
 
-test.each<VideosDialect>(['openai', 'omni', 'sglang'])(
-  '%s: fetches the film, and reports progress',
-  async (dialect) => {
-    const { server, clock, render } = await open(
-      { input: { duration: { type: 'string', enum: ['5', '8'] } } },
-      { dialect },
-    )
-    const seen: number[] = []
-    const folder = temporaryFolder()
-    const more = {
-      folder,
-      onProgress: (fraction: number) => void seen.push(fraction),
-      references: [reference()],
-    }
-    const files = await clock.runUntil(
-      render({ duration: '8', aspect_ratio: '16:9', resolution: '1080p' }, more),
-    )
-    expect(files).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
-    expect(readFileSync(join(folder, 'video.mp4')).equals(FILM)).toBe(true)
-    expect(server.jobs[0]?.fields).toEqual({
-      prompt: 'a fox',
-      seconds: '8',
-      size: '1920x1088',
-      input_reference: { name: '01.png', bytes: pngOf(8, 8, 'first') },
-    })
-    expect(seen.filter((fraction) => fraction > 0)).toEqual(dialect === 'openai' ? [0.4, 0.8] : [])
-  },
-)
+test('sends one form, reports progress, and fetches the film', async () => {
+  const { server, run } = await open({ input: { duration: { type: 'string', enum: ['5', '8'] } } })
+  const seen: number[] = []
+  const folder = temporaryFolder()
+  const onProgress = (fraction: number) => void seen.push(fraction)
+  const files = await run(
+    { duration: '8', aspect_ratio: '16:9', resolution: '1080p' },
+    { folder, onProgress, references: [reference()] },
+  )
+  expect(files).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
+  expect(readFileSync(join(folder, 'video.mp4')).equals(FILM)).toBe(true)
+  expect(server.jobs[0]?.fields).toEqual({
+    prompt: 'a fox',
+    seconds: '8',
+    size: '1920x1088',
+    input_reference: { name: '01.png', bytes: pngOf(8, 8, 'first') },
+  })
+  expect(seen).toEqual([0.4, 0.8])
+})
 
 test('sends every parameter under its name, and the duration as frames where the document says so', async () => {
   const { server, run } = await open({

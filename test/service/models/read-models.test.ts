@@ -249,14 +249,6 @@ describe('a problem is named with its file and its path', () => {
     const [line] = problemsOf({ [ONE]: `name: a/b\nkind: image\nengine:\n  type: images\n  ${setting}` })
     expect(line).toContain(`engine: ${problem}`)
   })
-
-  it('a file of an engine is relative to the document', () => {
-    const text =
-      'name: a/b\nkind: image\nengine:\n  type: comfyui\n  url: http://127.0.0.1:1\n  workflow: none.json'
-    expect(problemsOf({ [ONE]: text })[0]).toBe(
-      'a.yaml: engine: workflow names "none.json", which cannot be read: no such file',
-    )
-  })
 })
 
 describe('the paths', () => {

@@ -11,17 +11,11 @@ export interface CogServer extends ModelServer {
 }
 
 /** `isInstant`: whether a prediction ends at once. Else a test ends it. */
-export async function createCogServer({
-  isInstant = true,
-  output,
-}: {
-  isInstant?: boolean
-  output?: unknown
-} = {}) {
+export async function createCogServer({ isInstant = true }: { isInstant?: boolean } = {}) {
   const started: string[] = []
   const canceled: string[] = []
   let running: { readonly id: string; end(fields: object): void } | undefined
-  const success = { status: 'succeeded', output: output ?? dataUri(ONE_PIXEL_PNG) }
+  const success = { status: 'succeeded', output: dataUri(ONE_PIXEL_PNG) }
 
   const server: ModelServer = await createModelServer(async ({ method, path }): Promise<ServerAnswer> => {
     if (path === '/health-check') return { body: { status: running === undefined ? 'READY' : 'BUSY' } }

@@ -52,13 +52,11 @@ export async function createReplicateServer({
     const { polls, ...fields } = prediction
     const url = `${base}/predictions/${prediction.id}`
     const isEnded = !['starting', 'processing'].includes(prediction.status)
-    const logs = prediction.status === 'processing' ? ' 20%|██\n 40%|████      | 4/10' : ''
     return {
       ...fields,
       ...{
         output: null,
         error: null,
-        logs,
         data_removed: false,
         urls: { get: url, cancel: `${url}/cancel` },
       },

@@ -1,10 +1,8 @@
 /**
- * Servers of `/v1/videos` as docs/engines.md describes OpenAI's, vLLM-Omni's and SGLang's. A job ends at its third
- * status request, unless the test ends it.
+ * A server of `/v1/videos` as docs/engines.md describes OpenAI's; the answers of vLLM-Omni and SGLang that differ are faults of
+ * the tests. A job ends at its third status request, unless the test ends it.
  */
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
-
-export type VideosDialect = 'openai' | 'omni' | 'sglang'
 
 export interface VideosJob {
   readonly id: string
@@ -21,7 +19,6 @@ export interface VideosServer extends ModelServer {
 }
 
 export interface VideosOptions {
-  readonly dialect?: VideosDialect
   /** Whether a job ends by itself. */
   readonly isQuick?: boolean
 }
@@ -32,16 +29,12 @@ export const FILM = Buffer.concat([
   Buffer.alloc(120),
 ])
 
-export async function createVideosServer({
-  dialect = 'omni',
-  isQuick = true,
-}: VideosOptions = {}): Promise<VideosServer> {
+export async function createVideosServer({ isQuick = true }: VideosOptions = {}): Promise<VideosServer> {
   const jobs: VideosJob[] = []
   const cancelled: string[] = []
 
   function describe({ id, fields, status, looks }: VideosJob): object {
-    const stages = dialect === 'openai' ? [0, 40, 80] : [0, 0, 0]
-    const progress = status === 'completed' ? 100 : (stages[looks] ?? 0)
+    const progress = status === 'completed' ? 100 : 40 * looks
     const { model = 'wan', seconds = '4' } = fields
     return { id, object: 'video', status, progress, error: null, created_at: 1, model, seconds }
   }
@@ -61,8 +54,7 @@ export async function createVideosServer({
 
   function look(job: VideosJob): ServerAnswer {
     job.looks++
-    // SGLang goes from queued to its end.
-    if (job.status === 'queued' && dialect !== 'sglang') job.status = 'in_progress'
+    if (job.status === 'queued') job.status = 'in_progress'
     if (isQuick && job.looks > 2) job.status = 'completed'
     return { body: describe(job) }
   }
@@ -75,7 +67,6 @@ export async function createVideosServer({
 
   async function routes(request: ServerRequest): Promise<ServerAnswer> {
     const { method, path } = request
-    if (path === '/v1/models') return { body: { object: 'list', data: [{ id: 'wan', object: 'model' }] } }
     if (method === 'POST' && path === '/v1/videos') return await create(request)
     const [, id, isContent] = /^\/v1\/videos\/([^/]+)(\/content)?$/.exec(path) ?? []
     const job = jobs.find((each) => each.id === id)

@@ -103,6 +103,9 @@ test('a create that exceeds the balance, also beside another one, or that repeat
   const [unpaid, other, again] = await Promise.all(later)
   expect([unpaid?.status, other?.status, again?.status]).toEqual([402, 400, 201])
   expect(inputsOf(service)).toEqual([expect.stringContaining(again?.body.id)])
+  await admin.addCredits('default', 1)
+  await Promise.all([create('paid', 'four'), create('paid', 'four')])
+  expect(inputsOf(service)).toHaveLength(2)
 })
 
 test('a create fails and is not charged while the folder for its image is unavailable', async () => {

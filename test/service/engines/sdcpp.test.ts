@@ -1,7 +1,6 @@
 /** The engine `sdcpp` against the own interface of stable-diffusion.cpp's server, as read in its source. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { RunCanceled } from '../../../src/service/engines/engine.js'
 import { resultOf, testEngine } from '../../contract/engine.js'
 import {
   type EngineDocument,
@@ -64,29 +63,24 @@ test.each([
   expect(sent).toEqual(Object.entries(values).filter(([name]) => fields.includes(name)))
 })
 
-test('sends several references as the list of an edit, and refuses them for an image to start from', async () => {
+test('refuses several references for an image to start from', async () => {
+  const { run } = await open({ references: 'init_image' })
   const references = [picture('one'), picture('other')]
-  const edit = await open()
-  await edit.clock.runUntil(edit.render({ references }))
-  expect(edit.server.jobs[0]?.fields.ref_images).toEqual(references.map(base64Of))
-  const { render } = await open({ references: 'init_image' })
-  await expect(render({ references })).rejects.toThrow('takes at most 1 reference image; the run has 2.')
+  await expect(run({ references })).rejects.toThrow('takes at most 1 reference image; the run has 2.')
 })
 
-test('a canceled run that waits is taken out of the queue, and one that is drawn ends by itself', async () => {
+test('a cancel takes a job that waits out of the queue, and one that is drawn ends by itself', async () => {
   const { server, clock, engine, render } = await open({}, { isQuick: false })
-  for (const status of ['queued', 'generating'] as const) {
-    const controller = new AbortController()
-    const rendering = render({ run: { id: status, model: 'm' }, signal: controller.signal })
-    await clock.runUntil(until('the job is polled', () => (server.jobs.at(-1)?.looks ?? 0) > 0))
-    const [job] = server.jobs.slice(-1)
-    if (job !== undefined) job.status = status
-    controller.abort(new RunCanceled())
-    await expect(clock.runUntil(rendering)).rejects.toThrow('canceled')
-    await engine.cancel?.({ id: status, model: 'm', stored: { handle: { id: job?.id ?? '' } } })
+  for (const id of ['one', 'two']) void render({ run: { id, model: 'm' } })
+  await clock.runUntil(until('the jobs', () => server.jobs.length === 2))
+  for (const [at, job] of server.jobs.entries()) {
+    if (at > 0) job.status = 'generating'
+    const stored = { handle: { id: job.id } }
+    expect(await engine.cancel?.({ id: 'run_7', model: 'm', stored })).toBe(
+      at > 0 ? 'not canceled' : 'not charged',
+    )
   }
   expect(server.jobs.map(({ status }) => status)).toEqual(['cancelled', 'generating'])
-  expect(server.count('POST /sdcpp/v1/jobs/')).toBe(2)
 })
 
 test('shows the place in the queue', async () => {

@@ -150,14 +150,6 @@ describe('the model that a run carries', () => {
     const { engine } = JSON.parse(models[0]?.carried?.json ?? '')
     expect(engine).toMatchObject({ workflow: join(dirname(path), 'flow.json'), key_env: 'K' })
     expect(models[0]?.carried?.json).not.toContain('secret')
-    const ofCommand = (await open({ engines: { image: './a.sh' } })).models.find(
-      ({ document }) => document.kind === 'image',
-    )
-    expect(JSON.parse(ofCommand?.carried?.json ?? '').engine).toEqual({
-      type: 'command',
-      command: './a.sh',
-      folder: process.cwd(),
-    })
   })
 
   it('renders its runs, also if the node has another one of that name, or none', async () => {

@@ -32,13 +32,6 @@ async function refused(steps: readonly Step[], options?: BenchOptions) {
   return { ...bench, error }
 }
 
-it('a status has the URLs of a run that succeeded', async () => {
-  const { state, requests } = await seen([DONE])
-  expect(state).toMatchObject({ id: 'r1', status: 'succeeded', phase: 'succeeded', urls: URLS })
-  expect(requests[0]).toMatchObject({ method: 'GET' })
-  expect(requests[0]?.url.href).toBe(`${BASE_URL}/api/v1/runs/r1`)
-})
-
 describe('a run that succeeded without URLs', () => {
   it('requests its URLs after 1, 2 and 4 s, then returns the run with the reason', async () => {
     const { state, atMs } = await seen(Array(4).fill(run('succeeded')))
@@ -63,6 +56,7 @@ describe('an error that may pass', () => {
     ['no status', { status: 200, body: {} }, serviceBroken],
     ['a page', { status: 200, body: '<h1>hello</h1>' }, serviceBroken],
     ['nothing', { status: 204 }, serviceBroken],
+    ['more than 8 MiB', { status: 200, body: Buffer.alloc(MAX_ANSWER_BYTES + 1, ' ') }, serviceBroken],
     ['invalid UTF-8', { status: 200, body: Buffer.from([0xff, 0xfe, 0x7b]) }, serviceBroken],
     ['a redirect without an address', { status: 302 }, serviceBroken],
     ['not modified', { status: 304 }, serviceBroken],
@@ -78,11 +72,6 @@ describe('an error that may pass', () => {
     const { error, atMs } = await refused([step, step, step, step])
     expect(error).toMatchObject({ exitCode, runId: 'r1' })
     expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
-  })
-
-  it('requests the status again after one of more than 8 MiB', async () => {
-    const { atMs } = await seen([{ status: 200, body: Buffer.alloc(MAX_ANSWER_BYTES + 1, ' ') }, DONE])
-    expect(atMs).toEqual([0, 1_000])
   })
 
   it.each([

@@ -3,7 +3,7 @@ import { oklch } from 'culori'
 import { expect, test } from 'vitest'
 import { EMOJI, emojiAtBuild } from '../../src/preview/emoji.mjs'
 import { repaint } from '../../src/preview/figure.js'
-import { drawCaption, drawCard, lineOf } from '../../src/preview/overlays.js'
+import { drawCard, lineOf } from '../../src/preview/overlays.js'
 import { composeScene, settingFor } from '../../src/preview/scene.js'
 import { WORDS } from '../../src/preview/words.js'
 
@@ -71,16 +71,6 @@ test('a card shows its words within its room: the same for one title, different 
     expect(width).toBeLessThanOrEqual(room.width + 1)
     expect(height).toBeLessThanOrEqual(room.height + 1)
   }
-})
-
-test('a caption has at most three lines, and five in a tall frame', async () => {
-  const heightOf = async (width: number, height: number, prompt: string) =>
-    (await drawCaption(palette, prompt, { width, height }, 1)).height
-  const long = 'a fox in the snow '.repeat(9_000)
-  const three = await heightOf(1600, 900, long)
-  expect(three).toBeGreaterThan((await heightOf(1600, 900, 'fox')) + 60)
-  expect(three).toBeLessThan(3 * 41 + 44)
-  expect(await heightOf(900, 1600, long)).toBeLessThan(5 * 41 + 44)
 })
 
 test.each([

@@ -100,10 +100,12 @@ test.each([FRAME, { width: 720, height: 1280 }])(
   async (size) => {
     const picture = await plainPicture('#ff00ff', 160, 90).png().toBuffer()
     const references = referenceFiles(Array.from({ length: 4 }, () => picture))
-    const layout = await layOut({ input: { prompt: 'a carpenter on a beach' }, references }, size)
+    const prompt = `a carpenter on a beach. ${'Seen from above. '.repeat(6_000)}`
+    const layout = await layOut({ input: { prompt }, references }, size)
     const [caption, ...overlays] = layout.overlays
     const { stageHeight } = layout
     const { width, height } = size
+    expect(stageHeight).toBeGreaterThan(height * 0.75)
     expect(caption).toMatchObject({ left: 0, top: stageHeight, width, height: height - stageHeight })
     expect(overlays).toHaveLength(references.length + 1)
     for (const overlay of overlays) {

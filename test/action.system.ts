@@ -311,12 +311,16 @@ function createRepository(files: Values) {
     const defaults = Object.entries(ACTION.inputs).map(([name, input]) => [name, input.default])
     const scope: Scope = { inputs: { ...Object.fromEntries(defaults), ...given }, steps: {} }
     const job = {
-      ...{ GITHUB_ACTIONS: 'true', GITHUB_ACTION_PATH: ROOT, GITHUB_JOB: 'assets', GITHUB_RUN_ATTEMPT: '1' },
-      ...{
-        GITHUB_RUN_ID: String(runId),
-        GITHUB_WORKFLOW_REF: 'acme/site/.github/workflows/assets.yml@refs/heads/main',
-      },
-      ...{ CI: 'true', RUNNER_OS: 'Linux', RUNNER_TEMP: temp, ...env },
+      GITHUB_ACTIONS: 'true',
+      GITHUB_ACTION_PATH: ROOT,
+      GITHUB_JOB: 'assets',
+      GITHUB_RUN_ATTEMPT: '1',
+      GITHUB_RUN_ID: String(runId),
+      GITHUB_WORKFLOW_REF: 'acme/site/.github/workflows/assets.yml@refs/heads/main',
+      CI: 'true',
+      RUNNER_OS: 'Linux',
+      RUNNER_TEMP: temp,
+      ...env,
     }
     const result = { failed: false, ran: [] as string[], log: '', summary: '' }
     for (const each of ACTION.runs.steps) {

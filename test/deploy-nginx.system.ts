@@ -41,8 +41,16 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
 
   const node = (port = 0) =>
     serve(place, [
-      ...['--data', data, '--port', String(port), '--public-url', PUBLIC_URL],
-      ...['--trust-proxy', '127.0.0.1', '--engine', `image=${randomOutput('a.png', 20_000_000)}`],
+      '--data',
+      data,
+      '--port',
+      String(port),
+      '--public-url',
+      PUBLIC_URL,
+      '--trust-proxy',
+      '127.0.0.1',
+      '--engine',
+      `image=${randomOutput('a.png', 20_000_000)}`,
     ])
   const newKey = async (...flags: readonly string[]): Promise<string> => {
     const words = ['admin', 'key', 'create', '--account', 'default', '--rate', '10000/1s', '--data', data]
@@ -80,8 +88,11 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
   test('reaches both nodes, also over TLS, and returns public URLs', async () => {
     const key = await newKey()
     const created = await ask(nginx.tlsPort, {
-      ...{ tls: true, method: 'POST', path: RUNS },
-      ...{ headers: as(key), body: creation({ prompt: 'a fox' }) },
+      tls: true,
+      method: 'POST',
+      path: RUNS,
+      headers: as(key),
+      body: creation({ prompt: 'a fox' }),
     })
     expect(created.status).toBe(201)
     expect(created.headers.location).toBe(`${PUBLIC_URL}${RUNS}/${bodyOf(created).id}`)
@@ -92,10 +103,15 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     const [, token] = /\/link\/([\w-]+)/.exec(nodes[0].process.printed.stdout) ?? []
     const signIn = (tls: boolean, headers: Readonly<Record<string, string>> = {}) =>
       ask(tls ? nginx.tlsPort : nginx.port, {
-        ...{ method: 'POST', path: '/api/auth/link', tls, body: JSON.stringify({ token }) },
+        method: 'POST',
+        path: '/api/auth/link',
+        tls,
+        body: JSON.stringify({ token }),
         headers: {
-          ...{ host: 'runs.test', origin: `${tls ? 'https' : 'http'}://runs.test` },
-          ...{ 'content-type': 'application/json', ...headers },
+          host: 'runs.test',
+          origin: `${tls ? 'https' : 'http'}://runs.test`,
+          'content-type': 'application/json',
+          ...headers,
         },
       })
     const code = (reply: Reply) => bodyOf(reply).error.code

@@ -13,7 +13,10 @@ import { OPENAPI_FILE, openapiDocument } from './docs/openapi-document.js'
 import { everyCommand, optionsOf, pathsBelow, ROOT, read } from './support/project.js'
 
 const PAGES = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'deploy/RELEASING.md'],
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'deploy/RELEASING.md',
   ...['docs', 'skills'].flatMap((folder) => pathsBelow(folder, /\.md$/)),
 ]
 const TEXT_FILE = /\.(md|json|ts|tsx|mjs|js|cjs|sql|yml|yaml|sh)$|^\.?[^.]*$/

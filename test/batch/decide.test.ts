@@ -11,8 +11,16 @@ const FLAGS: RowFlags = { force: false, forcePending: false, overwrite: false, r
 const MADE = madeOf('a', { run: 'run_0' })
 /** A create of this very input, whose run was accepted; it was killed while it got its file into place. */
 const FLIGHT: Flight = {
-  ...{ name: 'fox', hash: 'a', kind: 'image', model: 'acme/still-1', address: undefined, run: 'run_1' },
-  ...{ key: undefined, row: 1, urls: [], files: [{ ...MADE, path: '/fox.png' }] },
+  name: 'fox',
+  hash: 'a',
+  kind: 'image',
+  model: 'acme/still-1',
+  address: undefined,
+  run: 'run_1',
+  key: undefined,
+  row: 1,
+  urls: [],
+  files: [{ ...MADE, path: '/fox.png' }],
 }
 const ACCEPTED = { flight: FLIGHT }
 const UNCONFIRMED = { locked: MADE, flight: { ...FLIGHT, run: undefined, key: '~3f2a' } }
@@ -29,7 +37,10 @@ const MOVED = { fact: MISSING, from: '/old/fox.png' }
 const CREATED: RowAction = { do: 'create', why: 'forced' }
 const IN_THE_WAY = { do: 'conflict', why: 'not created by this batch', at: 0, isForeign: true } as const
 const downloaded = (why: 'unfinished' | 'missing' | 'changed' | 'moved', run = 'run_0'): RowAction => ({
-  ...{ do: 'download', why, run, at: 0 },
+  do: 'download',
+  why,
+  run,
+  at: 0,
 })
 const CONTINUED = downloaded('unfinished', 'run_1')
 const AGAIN = { force: true, forcePending: true }
@@ -121,7 +132,12 @@ it.each<[string, FileFact | { fact: FileFact; from: string }, Partial<Known>, Pa
   const output = { file: 'fox.png', ...('fact' in found ? found : { fact: found }) }
   expect(
     decide({
-      ...{ hash: 'a', locked: undefined, flight: undefined, isElsewhere: false, outputs: [output], ...known },
+      hash: 'a',
+      locked: undefined,
+      flight: undefined,
+      isElsewhere: false,
+      outputs: [output],
+      ...known,
       flags: { ...FLAGS, ...flags },
     }),
   ).toEqual(action)

@@ -33,9 +33,18 @@ export const documentsOf = (text: string): readonly ModelDocument[] =>
 
 /** An entry of a lock file: the picture that a run of this hash made. */
 export const madeOf = (hash: string, more: Partial<Made> = {}): Made => ({
-  ...{ hash, kind: 'image', model: 'acme/still-1', run: 'run_1', service: undefined },
-  ...{ url: 'https://cdn.example/1.png', file: 'fox.png', sha256: hash, bytes: 1 },
-  ...{ content_type: 'image/png', made_at: '2026-01-01T00:00:00.000Z', ...more },
+  hash,
+  kind: 'image',
+  model: 'acme/still-1',
+  run: 'run_1',
+  service: undefined,
+  url: 'https://cdn.example/1.png',
+  file: 'fox.png',
+  sha256: hash,
+  bytes: 1,
+  content_type: 'image/png',
+  made_at: '2026-01-01T00:00:00.000Z',
+  ...more,
 })
 
 export interface ReadOptions {

@@ -14,7 +14,10 @@ const made = (digit: string) => madeOf(digit.repeat(64), { run: `run_${digit}` }
 
 const lockOf = (entries: Readonly<Record<string, Made>>, more: Partial<Lock> = {}): Lock => ({
   ...newLock(),
-  ...{ manifest: 'shots.yaml', batch: 'b1', entries: new Map(Object.entries(entries)), ...more },
+  manifest: 'shots.yaml',
+  batch: 'b1',
+  entries: new Map(Object.entries(entries)),
+  ...more,
 })
 
 describe('the text of a lock file', () => {
@@ -84,7 +87,11 @@ function createFile(entries: Readonly<Record<string, Made>> = {}) {
   const clock = createManualClock()
   const said: string[] = []
   const file = new LockFile({
-    ...{ path, manifest: 'shots.yaml', lock, rows: new Set(['a', 'b']), clock },
+    path,
+    manifest: 'shots.yaml',
+    lock,
+    rows: new Set(['a', 'b']),
+    clock,
     keepsWorking: false,
     onWritten: (written) => void said.push(`written ${[...written.keys()]}`),
     onFailed: () => void said.push('failed'),

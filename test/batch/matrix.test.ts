@@ -429,7 +429,12 @@ it('any JSON as a matrix gives rows, or problems that have a place in the text',
   const texts = fc.array(text, { maxLength: 4 }).map((parts) => parts.join(''))
   const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constant({ a: ['x', { b: 1 }] }), texts)
   const run = fc.record({
-    ...{ name: texts, prompt: json, output: texts, matrix: json, exclude: json, image_urls: json },
+    name: texts,
+    prompt: json,
+    output: texts,
+    matrix: json,
+    exclude: json,
+    image_urls: json,
   })
   await fc.assert(
     fc.asyncProperty(run, async (made) => {

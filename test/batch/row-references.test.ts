@@ -144,8 +144,14 @@ describe('a plan', () => {
 
   const plan = (manifest: Manifest, lock: Lock, { only, flags = FLAGS, flights = [] }: Given = {}) =>
     makePlan({
-      ...{ manifest, lock, lockPath: `${manifest.path}.lock.json`, flags, flights, isElsewhere: false },
-      ...{ models: { image: 'acme/still-1' }, allowOutside: false },
+      manifest,
+      lock,
+      lockPath: `${manifest.path}.lock.json`,
+      flags,
+      flights,
+      isElsewhere: false,
+      models: { image: 'acme/still-1' },
+      allowOutside: false,
       selects: ({ name }) => only?.includes(name) ?? true,
     })
 
@@ -157,7 +163,9 @@ describe('a plan', () => {
   ): Promise<Manifest> {
     const text = rows.map((uses, at) =>
       JSON.stringify({
-        ...{ name: `r${at}`, kind: 'image', prompt: `${at}${edited.includes(at) ? ' edited' : ''}` },
+        name: `r${at}`,
+        kind: 'image',
+        prompt: `${at}${edited.includes(at) ? ' edited' : ''}`,
         ...(at > 0 &&
           uses.length > 0 && { image_urls: [...new Set(uses.map((each) => `row:r${each % at}`))] }),
       }),
@@ -203,8 +211,16 @@ describe('a plan', () => {
     const edited = await manifestOf(folder, [[], [0]], [0])
     const { hash, model, kind } = lockOf(edited.entries).entries.get('r0') as Made
     const flight = {
-      ...{ name: 'r0', hash, model, kind, run: 'run_new', key: undefined, row: 1 },
-      ...{ address: undefined, urls: [], files: [] },
+      name: 'r0',
+      hash,
+      model,
+      kind,
+      run: 'run_new',
+      key: undefined,
+      row: 1,
+      address: undefined,
+      urls: [],
+      files: [],
     }
     const unfinished = { do: 'download', why: 'unfinished', run: 'run_new', at: 0 }
     const { steps } = await plan(edited, lock, { flights: [flight] })

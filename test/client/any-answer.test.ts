@@ -28,8 +28,13 @@ const urls = fc.oneof(value, fc.array(fc.oneof(word, webUrl, fc.constant('ftp://
 
 const bodyObject = fc.record(
   {
-    ...{ id: value, run_id: value, run: fc.oneof(value, fc.record({ id: value })), status: value },
-    ...{ output: fc.oneof(value, fc.record({ urls })), message: value, created_at: value },
+    id: value,
+    run_id: value,
+    run: fc.oneof(value, fc.record({ id: value })),
+    status: value,
+    output: fc.oneof(value, fc.record({ urls })),
+    message: value,
+    created_at: value,
     error: fc.oneof(value, fc.record({ code: value, message: value }, { requiredKeys: [] })),
   },
   { requiredKeys: [] },

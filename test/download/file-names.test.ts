@@ -14,7 +14,9 @@ import { anyCharacter } from '../support/any-character.js'
 import { expectLinear } from '../support/growth.js'
 
 const run = (runId: string, more: Partial<OutputToName> = {}): OutputToName => ({
-  ...{ runId, kind: 'video', ...more },
+  runId,
+  kind: 'video',
+  ...more,
 })
 
 const OPTIONS = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }

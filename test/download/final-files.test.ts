@@ -21,7 +21,8 @@ const put = (
   chunks: () => AsyncIterable<Uint8Array> = () => once(PNG),
 ) =>
   download({
-    ...{ ...toPath(path), ...more },
+    ...toPath(path),
+    ...more,
     fetch: async () => ({ ...responseOf({ status: 200 }), body: chunks() }),
   })
 

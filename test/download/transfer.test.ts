@@ -130,12 +130,10 @@ describe('an incomplete response', () => {
       })
       const { error, waits } = await download({ fetch, folder, url: `${URL}?sig=secret` })
       expect(error).toMatchObject({
-        ...{
-          code: 'download_failed',
-          exitCode: 12,
-          runId: 'run-1',
-          hint: 'The run succeeded and is paid for.',
-        },
+        code: 'download_failed',
+        exitCode: 12,
+        runId: 'run-1',
+        hint: 'The run succeeded and is paid for.',
         message: `Could not download ${URL}: ${reason} (tried 6 times).`,
       })
       expect([requests.length, waits]).toEqual([6, RETRIES])

@@ -45,7 +45,10 @@ it('there is one whole file under the name, or none', async () => {
       for (const stopAfter of [...commands, undefined]) {
         const stop = new AbortController()
         const result = await download({
-          ...{ fetch, folder, overwrite: true, signal: stop.signal },
+          fetch,
+          folder,
+          overwrite: true,
+          signal: stop.signal,
           onProgress: ({ receivedBytes }) => {
             if (stopAfter !== undefined && receivedBytes > stopAfter) stop.abort('SIGINT')
           },

@@ -24,8 +24,12 @@ describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', (
       return true
     })
     const place = await serve(createPlace().with(store.env), [
-      ...['--log-level', 'debug', '--storage', `s3://${store.bucket}/team`],
-      ...['--engine', `image=${randomOutput('big.png', BYTES)}`],
+      '--log-level',
+      'debug',
+      '--storage',
+      `s3://${store.bucket}/team`,
+      '--engine',
+      `image=${randomOutput('big.png', BYTES)}`,
     ])
     const run = await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin', '--debug'])
     expect(run).toMatchObject({ code: 0 })

@@ -36,7 +36,9 @@ describe('the proxy of an address', () => {
     for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])
       expect(() => findProxy({ [variable]: value }, 'https:')).toThrow(
         expect.objectContaining({
-          ...{ name: 'RushesError', code: 'usage', exitCode: 2 },
+          name: 'RushesError',
+          code: 'usage',
+          exitCode: 2,
           message: `${variable} is not a valid proxy URL.`,
           hint: expect.not.stringMatching(/secret|sec|zz/),
         }),

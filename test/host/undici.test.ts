@@ -49,7 +49,10 @@ const serveRaw = async (onConnection: (socket: Socket) => void): Promise<string>
 }
 
 const get = (url: string, more: Partial<ServerRequest> = {}): ServerRequest => ({
-  ...{ method: 'GET', url: new URL(url), headers: { authorization: `Bearer ${KEY}` }, ...more },
+  method: 'GET',
+  url: new URL(url),
+  headers: { authorization: `Bearer ${KEY}` },
+  ...more,
 })
 const post = (url: string, more: Partial<ServerRequest> = {}): ServerRequest =>
   get(url, { method: 'POST', body: Buffer.from('{}'), fresh: true, ...more })
@@ -122,7 +125,8 @@ describe('certainly not sent', () => {
       'https://api.test/',
       { env: { HTTPS_PROXY: 'http://127.0.0.1:1' } },
       {
-        ...{ code: 'ECONNREFUSED', message: 'no connection to the proxy (the connection was refused)' },
+        code: 'ECONNREFUSED',
+        message: 'no connection to the proxy (the connection was refused)',
         advice: expect.stringContaining('HTTPS_PROXY'),
       },
     ],
@@ -131,7 +135,8 @@ describe('certainly not sent', () => {
       'https://api.test/',
       { env: { HTTPS_PROXY: 'http://proxy.invalid:1' }, lookup },
       {
-        ...{ code: 'ENOTFOUND', message: 'no connection to the proxy (the host name was not found)' },
+        code: 'ENOTFOUND',
+        message: 'no connection to the proxy (the host name was not found)',
         advice: expect.stringContaining('HTTPS_PROXY'),
       },
     ],
@@ -256,7 +261,7 @@ describe('a connection that ends with its answer', () => {
   async function taken(size: number, framing: string, ending: 'FIN' | 'RST'): Promise<string> {
     const isChunked = framing === 'chunks'
     const headers = {
-      ...{ connection: 'close' },
+      connection: 'close',
       ...(framing === 'a length' && { 'content-length': size }),
       ...(isChunked && { 'transfer-encoding': 'chunked' }),
     }

@@ -14,7 +14,10 @@ function openJournal() {
   const journal = new Journal({ folder: temporaryFolder(), now: () => clock.nowMs, warn: expect.unreachable })
   const intend = (units: number | undefined, more: Partial<Intent> = {}) =>
     journal.intend('best effort', {
-      ...{ address: 'https://a.example', profile: 'default', kind: 'image', model: 'acme/still-1' },
+      address: 'https://a.example',
+      profile: 'default',
+      kind: 'image',
+      model: 'acme/still-1',
       input: { prompt: 'a fox' },
       estimate: units === undefined ? undefined : usd(units),
       dayLimit: usd(10),

@@ -14,7 +14,10 @@ import { runState } from '../support/runs.js'
 
 const ADDRESS = 'https://a.example'
 const INTENT: Intent = {
-  ...{ address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' },
+  address: ADDRESS,
+  profile: 'default',
+  kind: 'image',
+  model: 'acme/still-1',
   input: { prompt: 'a fox' },
 }
 const LOST = { code: 'submission_unknown', message: 'lost' }
@@ -41,10 +44,16 @@ type Sight = Partial<RunState> & { readonly elapsedMs?: number }
 
 const GOING: Sight = { status: 'processing', phase: 'running' }
 const succeeded = (link: string, more: Sight = {}): Sight => ({
-  ...{ status: 'succeeded', phase: 'succeeded', urls: [link], ...more },
+  status: 'succeeded',
+  phase: 'succeeded',
+  urls: [link],
+  ...more,
 })
 const failed = (failure: string, more: Sight = {}): Sight => ({
-  ...{ status: 'failed', phase: 'failed', failure, ...more },
+  status: 'failed',
+  phase: 'failed',
+  failure,
+  ...more,
 })
 
 /** Records a state of the run r1 that the service has answered. */
@@ -307,7 +316,8 @@ describe('a request id', () => {
     journal.accepted(again, { id: 'r1' })
     expect(() => intend(journal, NAMED)).toThrow('"fox-1" was sent before')
     expect(journal.findByRequest(ADDRESS, 'fox-1')).toMatchObject({
-      ...{ id: 'r1', requestId: 'fox-1' },
+      id: 'r1',
+      requestId: 'fox-1',
       identity: identityOf(INTENT.model, INTENT.input),
     })
   })

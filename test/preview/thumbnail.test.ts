@@ -11,7 +11,10 @@ import { claimingPng, teal } from './support/pictures.js'
 const noise = () =>
   sharp({
     create: {
-      ...{ width: 640, height: 480, channels: 3, background: 'teal' },
+      width: 640,
+      height: 480,
+      channels: 3,
+      background: 'teal',
       noise: { type: 'gaussian', sigma: 30 },
     },
   })

@@ -38,13 +38,11 @@ describe('a data: URL', () => {
       'Data: a red fox',
       'data:image/png;base64',
     ],
-    ...[
-      'data:image/png;base64,a!b=',
-      'data:;base64,abcde',
-      'data:;base64,a=bc',
-      'data:,\ud800',
-      'data:\u212a,x',
-    ],
+    'data:image/png;base64,a!b=',
+    'data:;base64,abcde',
+    'data:;base64,a=bc',
+    'data:,\ud800',
+    'data:\u212a,x',
   ])('is not %j', (text) => {
     expect(summaryOf(text)).toBeUndefined()
   })

@@ -11,7 +11,7 @@ const priced = (price: Partial<Price> | undefined, input: ModelInput, properties
   millionthsOf(
     {
       price: price && { run: 1, factors: {}, ...price },
-      input: { ...{ type: 'object', title: '', description: '', required: [] }, properties },
+      input: { type: 'object', title: '', description: '', required: [], properties },
     },
     input,
   )

@@ -33,7 +33,8 @@ const rowOf = (word: string): Row => {
       return {
         is: 'create',
         request: async () => ({
-          ...{ body: Buffer.from(name), intent: { kind: 'image', model: 'acme/still-1', input: {} } },
+          body: Buffer.from(name),
+          intent: { kind: 'image', model: 'acme/still-1', input: {} },
         }),
       }
     },
@@ -67,12 +68,23 @@ function bench(rows: string | readonly Row[], options: Options = {}) {
     return responseOf({ status: 200, body: { id: name, status, output } })
   }
   const client = new ApiClient({
-    ...{ baseUrl: 'https://api.test', apiKey: 'sk-test', limiter: new Limiter(clock), clock, fetch },
+    baseUrl: 'https://api.test',
+    apiKey: 'sk-test',
+    limiter: new Limiter(clock),
+    clock,
+    fetch,
   })
   const interrupts = createInterrupts()
   const session: RunsSession = {
-    ...{ client, clock, interrupts, journal: undefined, policy: 'best effort' },
-    ...{ address: 'https://api.test', profile: 'default', random: () => 0, stopsCreates: stopsCreating },
+    client,
+    clock,
+    interrupts,
+    journal: undefined,
+    policy: 'best effort',
+    address: 'https://api.test',
+    profile: 'default',
+    random: () => 0,
+    stopsCreates: stopsCreating,
     ...given,
   }
   const list = typeof rows === 'string' ? rows.split(' ').map(rowOf) : rows

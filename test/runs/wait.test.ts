@@ -139,7 +139,8 @@ describe('the wait limit', () => {
     const told: RushesError[] = []
     await clock.advance(fromMs ?? 0)
     const options = {
-      ...{ timeoutMs, createdAtMs: fromMs === undefined ? undefined : 0 },
+      timeoutMs,
+      createdAtMs: fromMs === undefined ? undefined : 0,
       onTrouble: (trouble: RushesError) => void told.push(trouble),
     }
     let endedAtMs: number | undefined

@@ -73,8 +73,12 @@ export interface PastRun extends Partial<Intent> {
 
 export function addRow(home: string, { id, urls, state, files, at, ...more }: PastRun): void {
   const intent = {
-    ...{ address: 'http://127.0.0.1:1', profile: 'default', kind: 'image', model: 'acme/still-1' },
-    ...{ input: { prompt: 'a fox' }, ...more },
+    address: 'http://127.0.0.1:1',
+    profile: 'default',
+    kind: 'image',
+    model: 'acme/still-1',
+    input: { prompt: 'a fox' },
+    ...more,
   }
   const { address } = intent
   const unknown = { bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }

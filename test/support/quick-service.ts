@@ -13,9 +13,13 @@ export const onePixel = `echo ${ONE_PIXEL_PNG.toString('base64')} | base64 -d > 
 
 /** Engine options for `serve`: images of one pixel, ready after a number of seconds, and videos that never end. */
 export const quickEngines = (imageAfterS = 0): readonly string[] => [
-  ...['--engine', `image=sleep ${imageAfterS}; ${onePixel}`, '--engine', 'video=sleep 600'],
+  '--engine',
+  `image=sleep ${imageAfterS}; ${onePixel}`,
+  '--engine',
+  'video=sleep 600',
   // Images need not wait for videos.
-  ...['--concurrency', '64'],
+  '--concurrency',
+  '64',
 ]
 
 export const serveQuickly = (words: readonly string[] = quickEngines()): Promise<Service> =>

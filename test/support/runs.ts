@@ -35,13 +35,19 @@ export async function claimRun(
 
 /** A run by its last claim. */
 export const held = (id: string, owner = 'me', nowMs = 9): ClaimedRun => ({
-  ...{ id, owner, nowMs },
+  id,
+  owner,
+  nowMs,
   attempt: attempts.get(id) ?? 1,
 })
 
 /** An output, as a worker records it. */
 export const storedOutput = (output: Partial<StoredOutput> = {}): StoredOutput => ({
-  ...{ token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' },
+  token: 't',
+  name: 'a.png',
+  contentType: 'image/png',
+  bytes: 3,
+  sha256: 'abc',
   ...output,
 })
 

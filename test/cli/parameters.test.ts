@@ -73,7 +73,6 @@ it.each<[readonly string[], object]>([
   [['--seed=4294967295'], { seed: 4294967295 }],
   [['--no-transparent'], { transparent: false }],
   [['--transparent', '--no-transparent'], { transparent: false }],
-  [[], {}],
 ])('the flags %j send %j', async (flags, given) => {
   expect(await inputOf([...IMAGE, ...flags])).toEqual({ prompt: 'a fox', ...given })
 })

@@ -16,6 +16,7 @@ import { isPosix } from '../../../src/host/file-system.js'
 import { readJson, writeJson } from '../../../src/protocol/json.js'
 import {
   type CommandLine,
+  createInstantEngine,
   outputOf,
   type RunOptions,
   runCli,
@@ -514,8 +515,8 @@ describe('an imported model with --local', () => {
   })
 })
 
-it('documents beside imported ones stay as they are', async () => {
-  const { run, folder } = placeWith(flux())
+it('documents beside imported ones stay as they are, and their models work without the key of the provider', async () => {
+  const { run, folder, home } = placeWith(flux())
   mkdirSync(folder, { recursive: true })
   const [mine, text] = [
     join(folder, 'mine.yaml'),
@@ -530,4 +531,6 @@ it('documents beside imported ones stay as they are', async () => {
     'acme/mine',
     'rushes/preview-video',
   ])
+  const line = `run image --local --model acme/mine "a fox" -o ${join(home, 'x.png')}`
+  outputOf(await run(line, { engine: createInstantEngine() }))
 })

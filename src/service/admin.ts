@@ -163,7 +163,8 @@ export class Administration {
     await this.#store.addCredits({ account, amount, nowMs: this.#clock.now() }, (after) => {
       if (after < 0)
         throw usageError(`Account ${account} has ${after - amount} credits, so ${-amount} cannot be removed.`)
-      if (!Number.isSafeInteger(after))
+      // Twice: with room for refunds, without which a run could not fail.
+      if (!Number.isSafeInteger(2 * after))
         throw usageError(`The balance of account ${account} would be too large.`)
     })
     return await this.account(account)

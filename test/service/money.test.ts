@@ -108,6 +108,20 @@ test('a run costs the price of its input, and is refunded when it fails', async 
   expect(await codeOf(service, FILM, asking)).toEqual([201, 'created'])
 })
 
+test('a balance has room for the refunds of its runs', async () => {
+  const most = (Number.MAX_SAFE_INTEGER - 1) / 2
+  const engine = createCommandedEngine()
+  const { service, admin, addKey, balance } = await createPaidService(most, { engine })
+  const { apiKey } = await addKey()
+  const id = await created(service, FOX, { key: apiKey })
+  while (engine.waiting === 0) await service.clock.advance(10)
+  await admin.addCredits('acme', 1)
+  engine.fail(new Error('no'))
+  expect((await ended(service, id, { key: apiKey })).status).toBe('failed')
+  expect(await balance()).toBe(most + 1)
+  await expect(admin.addCredits('acme', 1)).rejects.toThrow('would be too large')
+})
+
 test('the allowed IP addresses of a key check the client address, and trusts only configured proxies', async () => {
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
   const behind = async (trustedProxies: readonly string[] | undefined) => {

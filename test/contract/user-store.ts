@@ -10,13 +10,13 @@ export function userContract(open: OpenDatabase): void {
     const addUser = async (email: string) => (await store.addUser({ email, accountId, nowMs: 5 })) ?? 0
     const userId = await addUser('ann@example.com')
     const other = await addUser('bob@example.com')
-    const addSession = (hash: string, more: { userId?: number; fromLink?: boolean } = {}) =>
+    const addSession = (hash: string, of = userId) =>
       store.addSession({
-        ...{ hash, userId, fromLink: false, address: '127.0.0.1', userAgent: 'Firefox' },
-        ...{ nowMs: 10, expiresAtMs: 100, ...more },
+        ...{ hash, userId: of, fromLink: false, address: '127.0.0.1', userAgent: 'Firefox' },
+        ...{ nowMs: 10, expiresAtMs: 100 },
       })
-    const addLink = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
-      store.addLink({ hash, userId: of, nowMs, expiresAtMs })
+    const addLink = (hash: string, of = userId, nowMs = 10) =>
+      store.addLink({ hash, userId: of, nowMs, expiresAtMs: nowMs + 90 })
     const hashes = async () => (await store.listSessions(userId, 20)).map(({ hash }) => hash)
     return { store, run, addUser, userId, other, addSession, addLink, hashes }
   }
@@ -24,16 +24,21 @@ export function userContract(open: OpenDatabase): void {
   test.each<
     [act: string, act: (store: Store, userId: number) => Promise<unknown>, sessions: string[], links: number]
   >([
-    ['ending one session', (store) => store.endSession('s'), ['kept'], 1],
-    ['ending all sessions', (store, userId) => store.endSessions(userId), [], 0],
-    ['setting a password', (store, userId) => store.setPassword(userId, 'scrypt$1', 'kept'), ['kept'], 0],
-    ['removing the user', (store, userId) => store.removeUser(userId), [], 0],
-  ])('%s ends sessions and links of that user alone', async (_, act, sessions, links) => {
+    ['ending a session ends no other session and no link', (store) => store.endSession('s'), ['kept'], 1],
+    ['ending all sessions ends the links too', (store, userId) => store.endSessions(userId), [], 0],
+    [
+      'setting a password ends all other sessions and the links',
+      (store, userId) => store.setPassword(userId, 'scrypt$1', 'kept'),
+      ['kept'],
+      0,
+    ],
+    ['removing a user ends its sessions and links', (store, userId) => store.removeUser(userId), [], 0],
+  ])('%s, and nothing of another user', async (_, act, sessions, links) => {
     const { store, userId, other, addSession, addLink, hashes } = await fill()
     for (const name of ['kept', 's']) await addSession(name)
-    await addSession('of bob', { userId: other })
+    await addSession('of bob', other)
     await addLink('l')
-    await addLink('l of bob', { of: other })
+    await addLink('l of bob', other)
     await act(store, userId)
     expect(await hashes()).toEqual(sessions)
     expect([await store.useLink('l', 20)].flatMap((user) => user ?? [])).toHaveLength(links)
@@ -44,8 +49,8 @@ export function userContract(open: OpenDatabase): void {
   test('what a request of a removed user still adds has no effect, also for a later user', async () => {
     const { store, addUser, other, addSession, addLink } = await fill()
     expect([await store.removeUser(other), await store.removeUser(other)]).toEqual([true, false])
-    await addSession('late', { userId: other })
-    await addLink('late', { of: other })
+    await addSession('late', other)
+    await addLink('late', other)
     expect(await addUser('bob@example.com')).toBeGreaterThan(other)
     expect([await store.findSession('late', 20), await store.useLink('late', 20)]).toEqual([
       undefined,
@@ -84,9 +89,9 @@ export function userContract(open: OpenDatabase): void {
         ${numbers(600)} SELECT ${userId}, 'session', n, 1, 1, 100 FROM numbers`)
       const left = async () => (await store.listUsers(50))[0]?.sessions
       expect(await left()).toBe(600)
-      await addLink('one', { nowMs: 100, expiresAtMs: 200 })
+      await addLink('one', userId, 100)
       expect(await left()).toBe(100)
-      await addLink('two', { nowMs: 100, expiresAtMs: 200 })
+      await addLink('two', userId, 100)
       expect(await left()).toBe(0)
     })
 

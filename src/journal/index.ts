@@ -190,6 +190,11 @@ export class Journal {
     return this.#id
   }
 
+  /** Whether a write has failed and is not done yet: a row may not have its id. */
+  get isBehind(): boolean {
+    return this.#missed.length > 0
+  }
+
   /** Tries again what has failed: to open it, and to write. Throws `usage` if it still fails. */
   check(): this {
     if (this.#database === undefined) this.#open()

@@ -258,7 +258,9 @@ export class Run {
       if (intent !== undefined)
         journal?.accepted(intent, { id, status: statusIn(service), seed: seedIn(service) })
       const { kind, model, name } = meant
-      this.known = { id, row: intent?.row, kind, model, name, input, service, createdAtMs: clock.now() }
+      // A row without its id does not name the run.
+      const row = journal?.isBehind ? undefined : intent?.row
+      this.known = { id, row, kind, model, name, input, service, createdAtMs: clock.now() }
       const nowMs = clock.monotonic()
       this.#beginFollowing(nowMs, nowMs)
       this.dueAtMs = nowMs + POLL_INTERVAL_MS.min

@@ -116,18 +116,21 @@ it('run without a journal names each of a dozen running runs in the command that
   expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
 })
 
-it('run that loses its journal after its first create names each of its dozen running runs', async () => {
-  const { home, run } = createHome()
-  let created = 0
-  const { stderr } = await run('run image "a fox" -n 12 --timeout 20s --quiet', {
-    fetch: (request) => {
-      if (request.method !== 'POST') return running.fetch(request)
-      if (created === 1) rmSync(join(home, 'state', 'journal.db'))
-      return scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
-    },
-  })
-  expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
-})
+it.each([1, 11])(
+  'run that loses its journal after %i creates names each of its dozen running runs',
+  async (after) => {
+    const { home, run } = createHome()
+    let created = 0
+    const { stderr } = await run('run image "a fox" -n 12 --timeout 20s --quiet', {
+      fetch: (request) => {
+        if (request.method !== 'POST') return running.fetch(request)
+        if (created === after) rmSync(join(home, 'state', 'journal.db'))
+        return scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
+      },
+    })
+    expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
+  },
+)
 
 it.each([
   [1, 11],

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import {
   bash,
   createPlace,
@@ -144,32 +144,30 @@ beforeAll(async () => {
   service = await serve(place, ['--models', models])
 })
 
-describe.concurrent('the commands of the docs run:', () => {
-  test.each(SECTIONS.map((section) => [section.title, section] as const))(
-    '%s',
-    async (title, { scripts }) => {
-      const user = await createUser()
-      const isLocal = LOCAL.includes(title)
-      const place = isLocal ? user.with(NO_SERVICE) : user
-      const text = scripts.map(runnable).join('\n')
-      const before = [
-        BEFORE[title] ?? '',
-        /rushes admin (?!account create)/.test(text) && !text.includes('admin account create')
-          ? AN_ACCOUNT
-          : '',
-        !isLocal && /--last|run_7k2m9x|gallery|show/.test(text) ? RUN : '',
-      ]
-      const { stdout: printed } = await run(place, before.join('\n'))
-      const [id = ''] = /\brun_\w+/.exec(printed) ?? []
-      for (const script of scripts.map(runnable)) {
-        const ended = await run(place, script.replaceAll('run_7k2m9x', id))
-        expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
-        expect(ended.stderr).not.toMatch(/^warning: /m)
-        if (script === scripts.map(runnable).at(-1)) expect(ended.stdout).toMatch(PRINTS[title] ?? /^/)
-      }
-    },
-  )
-})
+test.concurrent.each(SECTIONS.map((section) => [section.title, section] as const))(
+  'the commands of the docs run: %s',
+  async (title, { scripts }) => {
+    const user = await createUser()
+    const isLocal = LOCAL.includes(title)
+    const place = isLocal ? user.with(NO_SERVICE) : user
+    const text = scripts.map(runnable).join('\n')
+    const before = [
+      BEFORE[title] ?? '',
+      /rushes admin (?!account create)/.test(text) && !text.includes('admin account create')
+        ? AN_ACCOUNT
+        : '',
+      !isLocal && /--last|run_7k2m9x|gallery|show/.test(text) ? RUN : '',
+    ]
+    const { stdout: printed } = await run(place, before.join('\n'))
+    const [id = ''] = /\brun_\w+/.exec(printed) ?? []
+    for (const script of scripts.map(runnable)) {
+      const ended = await run(place, script.replaceAll('run_7k2m9x', id))
+      expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
+      expect(ended.stderr).not.toMatch(/^warning: /m)
+      if (script === scripts.map(runnable).at(-1)) expect(ended.stdout).toMatch(PRINTS[title] ?? /^/)
+    }
+  },
+)
 
 test('every entry of the list above matches a line of the docs', () => {
   const text = [...pathsBelow('docs', /\.md$/), 'README.md'].map(read).join('\n')

@@ -32,22 +32,20 @@ async function refused(steps: readonly Step[], options?: BenchOptions) {
   return { ...bench, error }
 }
 
-describe('a run that succeeded without URLs', () => {
-  it('requests its URLs after 1, 2 and 4 s, then returns the run with the reason', async () => {
-    const { state, atMs } = await seen(Array(4).fill(run('succeeded')))
-    expect(state).toMatchObject({ phase: 'succeeded', urls: [], withoutUrls: 'output.urls is missing' })
-    expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
-  })
+it('a run that succeeded without URLs requests its URLs after 1, 2 and 4 s, then returns the run with the reason', async () => {
+  const { state, atMs } = await seen(Array(4).fill(run('succeeded')))
+  expect(state).toMatchObject({ phase: 'succeeded', urls: [], withoutUrls: 'output.urls is missing' })
+  expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
+})
 
-  it('reports the run at its first response, and returns URLs that come later', async () => {
-    const { client, clock } = createBench([run('succeeded'), run('succeeded'), DONE])
-    const reported: unknown[] = []
-    const state = await clock.runUntil(
-      client.get('r1', undefined, ({ withoutUrls }) => reported.push([clock.monotonic(), withoutUrls])),
-    )
-    expect([state.urls, state.withoutUrls]).toEqual([URLS, undefined])
-    expect(reported).toEqual([[0, 'output.urls is missing']])
-  })
+it('a run that succeeded without URLs reports the run at its first response, and returns URLs that come later', async () => {
+  const { client, clock } = createBench([run('succeeded'), run('succeeded'), DONE])
+  const reported: unknown[] = []
+  const state = await clock.runUntil(
+    client.get('r1', undefined, ({ withoutUrls }) => reported.push([clock.monotonic(), withoutUrls])),
+  )
+  expect([state.urls, state.withoutUrls]).toEqual([URLS, undefined])
+  expect(reported).toEqual([[0, 'output.urls is missing']])
 })
 
 describe('an error that may pass', () => {
@@ -96,27 +94,25 @@ describe('an error that may pass', () => {
   })
 })
 
-describe('a refusal is final', () => {
-  const documented = Object.entries(PROBLEMS).filter(([code]) => code !== 'RATE_LIMITED')
-  it.each(documented)('%s', async (code, { status, exit, hint }) => {
-    const { error, requests } = await refused([problem(status, code)])
-    expect(error).toMatchObject({ code, exitCode: exit, httpStatus: status, hint, runId: 'r1' })
-    expect(requests).toHaveLength(1)
-  })
+const documented = Object.entries(PROBLEMS).filter(([code]) => code !== 'RATE_LIMITED')
+it.each(documented)('a refusal is final: %s', async (code, { status, exit, hint }) => {
+  const { error, requests } = await refused([problem(status, code)])
+  expect(error).toMatchObject({ code, exitCode: exit, httpStatus: status, hint, runId: 'r1' })
+  expect(requests).toHaveLength(1)
+})
 
-  it.each([
-    [400, 3],
-    [401, 4],
-    [402, 5],
-    [403, 5],
-    [404, 3],
-    [410, 3],
-    [418, 3],
-  ])('%i without a code is exit %i', async (status, exitCode) => {
-    const { error, requests } = await refused([{ status, body: '<h1>no</h1>' }])
-    expect(error).toMatchObject({ code: 'service_error', exitCode, httpStatus: status, runId: 'r1' })
-    expect(requests).toHaveLength(1)
-  })
+it.each([
+  [400, 3],
+  [401, 4],
+  [402, 5],
+  [403, 5],
+  [404, 3],
+  [410, 3],
+  [418, 3],
+])('a refusal is final: %i without a code is exit %i', async (status, exitCode) => {
+  const { error, requests } = await refused([{ status, body: '<h1>no</h1>' }])
+  expect(error).toMatchObject({ code: 'service_error', exitCode, httpStatus: status, runId: 'r1' })
+  expect(requests).toHaveLength(1)
 })
 
 describe('a redirect', () => {

@@ -200,23 +200,21 @@ describe('where outputs go', () => {
   })
 })
 
-describe('on Windows', () => {
-  it.each([
-    ['C:\\clips\\', { kind: 'folder', folder: 'C:\\clips\\' }],
-    ['a\\{name}.{ext}', { kind: 'template', template: 'a\\{name}.{ext}' }],
-  ])('-o %j', (given, expected) => {
-    expect(target(given, WINDOWS)).toEqual(expected)
-  })
+it.each([
+  ['C:\\clips\\', { kind: 'folder', folder: 'C:\\clips\\' }],
+  ['a\\{name}.{ext}', { kind: 'template', template: 'a\\{name}.{ext}' }],
+])('on Windows -o %j', (given, expected) => {
+  expect(target(given, WINDOWS)).toEqual(expected)
+})
 
-  it.each<[Target, readonly string[]]>([
-    [target('C:\\clips\\', WINDOWS), ['C:\\clips\\CON-1.{ext}', 'C:\\clips\\CON-2.{ext}']],
-    [{ kind: 'folder', folder: 'C:\\clips' }, ['C:\\clips/CON-1.{ext}', 'C:\\clips/CON-2.{ext}']],
-    // The drive stays, and what a server says becomes one name: no further folder, stream or device.
-    [target('C:\\a.b\\{name}', WINDOWS), ['C:\\a.b\\_nul', 'C:\\a.b\\x_.._y_z']],
-    [target('{name}\\{id}', WINDOWS), ['_nul\\_CON', 'x_.._y_z\\_CON']],
-    [target('a.b\\fox', WINDOWS), ['a.b\\fox', 'a.b\\fox-2']],
-  ])('%j names the outputs of a hostile server %j', (place, names) => {
-    const outputs = ['nul. .', 'x\\..\\y:z'].map((name) => run('CON', { name }))
-    expect(new Namer(place, '\\').name(outputs)).toEqual(names)
-  })
+it.each<[Target, readonly string[]]>([
+  [target('C:\\clips\\', WINDOWS), ['C:\\clips\\CON-1.{ext}', 'C:\\clips\\CON-2.{ext}']],
+  [{ kind: 'folder', folder: 'C:\\clips' }, ['C:\\clips/CON-1.{ext}', 'C:\\clips/CON-2.{ext}']],
+  // The drive stays, and what a server says becomes one name: no further folder, stream or device.
+  [target('C:\\a.b\\{name}', WINDOWS), ['C:\\a.b\\_nul', 'C:\\a.b\\x_.._y_z']],
+  [target('{name}\\{id}', WINDOWS), ['_nul\\_CON', 'x_.._y_z\\_CON']],
+  [target('a.b\\fox', WINDOWS), ['a.b\\fox', 'a.b\\fox-2']],
+])('on Windows %j names the outputs of a hostile server %j', (place, names) => {
+  const outputs = ['nul. .', 'x\\..\\y:z'].map((name) => run('CON', { name }))
+  expect(new Namer(place, '\\').name(outputs)).toEqual(names)
 })

@@ -1,7 +1,7 @@
 /** Within one command, a download whose connection breaks resumes from the bytes that arrived. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { scriptedList, temporaryFolder } from '../support/index.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
@@ -68,23 +68,21 @@ it('failures count from one again after each new mebibyte', async () => {
   expect(waits).toEqual([1_000, 1_000, 1_000, 2_000, 1_000, 2_000, 4_000, 8_000, 16_000])
 })
 
-describe('a fresh link', () => {
-  it('of the same file resumes, also on another host', async () => {
-    const [old, fresh] = [host(BREAKS, { status: 403 }), host({})]
-    const fetch: Fetch = (request) => (request.url.host === 'fresh.example' ? fresh : old).fetch(request)
-    const freshUrl = async () => 'https://fresh.example/elsewhere?signature=2'
-    expect(await download({ fetch, freshUrl })).toMatchObject({ file: { sha256: sha256(WHOLE) } })
-    expect(fresh.ranges()).toEqual([REST])
-  })
+it('a fresh link of the same file resumes, also on another host', async () => {
+  const [old, fresh] = [host(BREAKS, { status: 403 }), host({})]
+  const fetch: Fetch = (request) => (request.url.host === 'fresh.example' ? fresh : old).fetch(request)
+  const freshUrl = async () => 'https://fresh.example/elsewhere?signature=2'
+  expect(await download({ fetch, freshUrl })).toMatchObject({ file: { sha256: sha256(WHOLE) } })
+  expect(fresh.ranges()).toEqual([REST])
+})
 
-  it('is replaced again when it expires after a mebibyte', async () => {
-    const file = Buffer.concat([PNG, Buffer.alloc(1_500_000, 'rushes')])
-    const { fetch } = host({ status: 403 }, { file, breakAfter: 1_200_000 }, { status: 403 }, { file })
-    let asked = 0
-    const freshUrl = async () => `https://host.example/${++asked}`
-    expect(await download({ fetch, freshUrl })).toMatchObject({
-      ok: true,
-      file: { sha256: sha256(file), url: 'https://host.example/2' },
-    })
+it('a fresh link is replaced again when it expires after a mebibyte', async () => {
+  const file = Buffer.concat([PNG, Buffer.alloc(1_500_000, 'rushes')])
+  const { fetch } = host({ status: 403 }, { file, breakAfter: 1_200_000 }, { status: 403 }, { file })
+  let asked = 0
+  const freshUrl = async () => `https://host.example/${++asked}`
+  expect(await download({ fetch, freshUrl })).toMatchObject({
+    ok: true,
+    file: { sha256: sha256(file), url: 'https://host.example/2' },
   })
 })

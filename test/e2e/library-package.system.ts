@@ -154,24 +154,22 @@ function compile(folder: string, modules: Readonly<Record<string, string>>): str
   return spawnSync(process.execPath, words, { encoding: 'utf8' }).stdout
 }
 
-describe('a TypeScript program', () => {
-  it('compiles strictly, with the types of the library checked, and creates, watches, waits and downloads', async () => {
-    expect(compile('program', { main: PROGRAM })).toBe('')
-    const { code, stdout, stderr } = await node([join(project, 'program/out/main.mjs')])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const said = JSON.parse(stdout)
-    expect(said).toMatchObject({
-      phases: expect.arrayContaining(['succeeded']),
-      refused: 'run_not_found',
-      exit: 6,
-    })
-    expect(readFileSync(join(project, said.path)).subarray(1, 4).toString()).toBe('PNG')
+it('a TypeScript program compiles strictly, with the types of the library checked, and creates, watches, waits and downloads', async () => {
+  expect(compile('program', { main: PROGRAM })).toBe('')
+  const { code, stdout, stderr } = await node([join(project, 'program/out/main.mjs')])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const said = JSON.parse(stdout)
+  expect(said).toMatchObject({
+    phases: expect.arrayContaining(['succeeded']),
+    refused: 'run_not_found',
+    exit: 6,
   })
+  expect(readFileSync(join(project, said.path)).subarray(1, 4).toString()).toBe('PNG')
+})
 
-  it('gets compile errors for invalid inputs, options and names', () => {
-    const said = compile('wrong', Object.fromEntries(WRONG.map(([text], at) => [`wrong-${at}`, text])))
-    for (const [, error] of WRONG) expect(said).toMatch(error)
-  })
+it('a TypeScript program gets compile errors for invalid inputs, options and names', () => {
+  const said = compile('wrong', Object.fromEntries(WRONG.map(([text], at) => [`wrong-${at}`, text])))
+  for (const [, error] of WRONG) expect(said).toMatch(error)
 })
 
 it('the examples of docs/library.md compile', () => {

@@ -19,28 +19,26 @@ import {
 const RENDERER = /renderer\.cjs/
 const FOX = ['run', 'image', '--local', 'a fox']
 
-describe.concurrent('run image --local', () => {
-  it('renders for each of two processes with one state folder a picture of the requested size, and keeps its data private', async () => {
-    const place = createPlace()
-    const words = [...FOX, '--aspect-ratio', '16:9']
-    const both = await Promise.all([rushes(place, words), rushes(place, words)])
-    expect(both.map(({ code }) => code)).toEqual([0, 0])
-    for (const { stdout } of both) expect(stdout).toMatch(/^run_\w+\.png\n$/)
-    const paths = both.map(({ stdout }) => stdout.trim())
-    expect(filesBelow(place.folder)).toEqual([...new Set(paths)].sort())
-    const pictures = paths.map((path) => readFileSync(join(place.folder, path)))
-    for (const bytes of pictures) {
-      expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a')
-      expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([1376, 774])
-    }
-    // Each run is a picture of its own.
-    expect(pictures[0]).not.toEqual(pictures[1])
+it.concurrent('run image --local renders for each of two processes with one state folder a picture of the requested size, and keeps its data private', async () => {
+  const place = createPlace()
+  const words = [...FOX, '--aspect-ratio', '16:9']
+  const both = await Promise.all([rushes(place, words), rushes(place, words)])
+  expect(both.map(({ code }) => code)).toEqual([0, 0])
+  for (const { stdout } of both) expect(stdout).toMatch(/^run_\w+\.png\n$/)
+  const paths = both.map(({ stdout }) => stdout.trim())
+  expect(filesBelow(place.folder)).toEqual([...new Set(paths)].sort())
+  const pictures = paths.map((path) => readFileSync(join(place.folder, path)))
+  for (const bytes of pictures) {
+    expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a')
+    expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([1376, 774])
+  }
+  // Each run is a picture of its own.
+  expect(pictures[0]).not.toEqual(pictures[1])
 
-    const state = join(place.home, '.local', 'state', 'rushes')
-    const open = '( -type d ! -perm 0700 ) -o ( -name *.db* ! -perm 0600 )'.split(' ')
-    expect((await promisify(execFile)('find', [state, ...open])).stdout).toBe('')
-    expect(filesBelow(state)).toContain('local/service.db')
-  })
+  const state = join(place.home, '.local', 'state', 'rushes')
+  const open = '( -type d ! -perm 0700 ) -o ( -name *.db* ! -perm 0600 )'.split(' ')
+  expect((await promisify(execFile)('find', [state, ...open])).stdout).toBe('')
+  expect(filesBelow(state)).toContain('local/service.db')
 })
 
 /** Videos, so that the signal comes while they are rendered. */

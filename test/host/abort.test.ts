@@ -1,5 +1,5 @@
 /** Many wait for one signal, without a warning of Node. */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { raceAbort, withTimeout } from '../../src/host/abort.js'
 import { systemClock } from '../../src/host/clock.js'
 import { createManualClock } from '../support/index.js'
@@ -21,32 +21,30 @@ it('raceAbort rejects with the reason of the signal, whatever becomes of the wor
   await expect(raceAbort(never, controller.signal)).rejects.toBe(REASON)
 })
 
-describe('withTimeout', () => {
-  it('aborts the signal of the work when the time is over', async () => {
-    const clock = createManualClock()
-    const work = withTimeout((signal) => raceAbort(never, signal), {
-      timeoutMs: 5_000,
-      reason: () => REASON,
-      clock,
-    })
-    const failed = expect(work).rejects.toBe(REASON)
-    await clock.advance(5_000)
-    await failed
+it('withTimeout aborts the signal of the work when the time is over', async () => {
+  const clock = createManualClock()
+  const work = withTimeout((signal) => raceAbort(never, signal), {
+    timeoutMs: 5_000,
+    reason: () => REASON,
+    clock,
   })
+  const failed = expect(work).rejects.toBe(REASON)
+  await clock.advance(5_000)
+  await failed
+})
 
-  it('aborts it with the reason of the signal that was given', async () => {
-    const controller = new AbortController()
-    const options = {
-      timeoutMs: 5_000,
-      reason: () => 'late',
-      clock: createManualClock(),
-      signal: controller.signal,
-    }
-    const work = withTimeout((signal) => raceAbort(never, signal), options)
-    controller.abort(REASON)
-    await expect(work).rejects.toBe(REASON)
-    await expect(withTimeout(async (signal) => signal.throwIfAborted(), options)).rejects.toBe(REASON)
-  })
+it('withTimeout aborts the work with the reason of the signal that was given', async () => {
+  const controller = new AbortController()
+  const options = {
+    timeoutMs: 5_000,
+    reason: () => 'late',
+    clock: createManualClock(),
+    signal: controller.signal,
+  }
+  const work = withTimeout((signal) => raceAbort(never, signal), options)
+  controller.abort(REASON)
+  await expect(work).rejects.toBe(REASON)
+  await expect(withTimeout(async (signal) => signal.throwIfAborted(), options)).rejects.toBe(REASON)
 })
 
 // Node warns on standard error about more than ten listeners.

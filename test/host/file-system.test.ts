@@ -4,31 +4,29 @@ import { describe, expect, it } from 'vitest'
 import { exists, nameProblem } from '../../src/host/file-system.js'
 import { temporaryFolder } from '../support/index.js'
 
-describe('the names of files on Windows', () => {
-  it.each([
-    ['q?.png', 'file names on Windows cannot contain "?"'],
-    ['out/a:b.png', 'file names on Windows cannot contain ":"'],
-    ['a\u0007.png', 'file names on Windows cannot contain control characters'],
-    ['aux.png', 'Windows reserves the name "aux.png" for a device'],
-    ['C:\\out\\NUL', 'Windows reserves the name "NUL" for a device'],
-    ['out./fox.png', 'file names on Windows cannot end with a dot or a space'],
-    ['fox.png ', 'file names on Windows cannot end with a dot or a space'],
-    [`${'x'.repeat(256)}`, 'the name is too long'],
-  ])('%j is refused: %s', (path, reason) => {
-    expect(nameProblem(path, 'win32')).toBe(reason)
-  })
+it.each([
+  ['q?.png', 'file names on Windows cannot contain "?"'],
+  ['out/a:b.png', 'file names on Windows cannot contain ":"'],
+  ['a\u0007.png', 'file names on Windows cannot contain control characters'],
+  ['aux.png', 'Windows reserves the name "aux.png" for a device'],
+  ['C:\\out\\NUL', 'Windows reserves the name "NUL" for a device'],
+  ['out./fox.png', 'file names on Windows cannot end with a dot or a space'],
+  ['fox.png ', 'file names on Windows cannot end with a dot or a space'],
+  [`${'x'.repeat(256)}`, 'the name is too long'],
+])('on Windows the file name %j is refused: %s', (path, reason) => {
+  expect(nameProblem(path, 'win32')).toBe(reason)
+})
 
-  it.each([
-    'fox.png',
-    'D:\\é x\\fox.png',
-    '\\\\server\\share\\fox.png',
-    '\\\\?\\C:\\out\\fox.png',
-    '..\\out/./fox.png',
-    'auxiliary.png',
-    'x'.repeat(255),
-  ])('%j is accepted', (path) => {
-    expect(nameProblem(path, 'win32')).toBeUndefined()
-  })
+it.each([
+  'fox.png',
+  'D:\\é x\\fox.png',
+  '\\\\server\\share\\fox.png',
+  '\\\\?\\C:\\out\\fox.png',
+  '..\\out/./fox.png',
+  'auxiliary.png',
+  'x'.repeat(255),
+])('on Windows the file name %j is accepted', (path) => {
+  expect(nameProblem(path, 'win32')).toBeUndefined()
 })
 
 describe('the file system of a folder', () => {

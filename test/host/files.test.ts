@@ -18,37 +18,33 @@ beforeEach(() => {
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-describe('a temporary name', () => {
-  it('hides the file in its folder, under a name that never repeats', () => {
-    const names = Array.from({ length: 100 }, () => temporaryBeside('a/fox.png'))
-    expect(new Set(names).size).toBe(100)
-    for (const name of names) expect(name).toMatch(/^a\/\.fox\.png\.[0-9a-f]{12}\.part$/)
-    expect(dirname(temporaryBeside('fox.png'))).toBe('.')
-  })
-
-  it('stays within the 255 bytes that a file system accepts', () => {
-    for (const name of ['x'.repeat(255), '狐'.repeat(85), '🦊'.repeat(63)])
-      expect(Buffer.byteLength(basename(temporaryBeside(name)))).toBeLessThanOrEqual(255)
-  })
+it('a temporary name hides the file in its folder, under a name that never repeats', () => {
+  const names = Array.from({ length: 100 }, () => temporaryBeside('a/fox.png'))
+  expect(new Set(names).size).toBe(100)
+  for (const name of names) expect(name).toMatch(/^a\/\.fox\.png\.[0-9a-f]{12}\.part$/)
+  expect(dirname(temporaryBeside('fox.png'))).toBe('.')
 })
 
-describe('an atomic write', () => {
-  it('makes a file, or replaces it, with the mode that is asked for', async () => {
-    const path = join(folder, 'a.json')
-    await writeAtomically(path, '{}')
-    expect(modeOf(path)).toBe(0o666 & ~process.umask())
-    await writeAtomically(path, Buffer.from('[]'), { mode: 0o600 })
-    expect(readFileSync(path, 'utf8')).toBe('[]')
-    expect(modeOf(path)).toBe(0o600)
-    expect(readdirSync(folder)).toEqual(['a.json'])
-  })
+it('a temporary name stays within the 255 bytes that a file system accepts', () => {
+  for (const name of ['x'.repeat(255), '狐'.repeat(85), '🦊'.repeat(63)])
+    expect(Buffer.byteLength(basename(temporaryBeside(name)))).toBeLessThanOrEqual(255)
+})
 
-  it('leaves no file behind when it fails', async () => {
-    mkdirSync(join(folder, 'taken/in'), { recursive: true })
-    await expect(writeAtomically(join(folder, 'taken'), 'x')).rejects.toMatchObject({ code: 'EISDIR' })
-    await expect(writeAtomically(join(folder, 'no/a'), 'x')).rejects.toMatchObject({ code: 'ENOENT' })
-    expect(readdirSync(folder)).toEqual(['taken'])
-  })
+it('an atomic write makes a file, or replaces it, with the mode that is asked for', async () => {
+  const path = join(folder, 'a.json')
+  await writeAtomically(path, '{}')
+  expect(modeOf(path)).toBe(0o666 & ~process.umask())
+  await writeAtomically(path, Buffer.from('[]'), { mode: 0o600 })
+  expect(readFileSync(path, 'utf8')).toBe('[]')
+  expect(modeOf(path)).toBe(0o600)
+  expect(readdirSync(folder)).toEqual(['a.json'])
+})
+
+it('an atomic write leaves no file behind when it fails', async () => {
+  mkdirSync(join(folder, 'taken/in'), { recursive: true })
+  await expect(writeAtomically(join(folder, 'taken'), 'x')).rejects.toMatchObject({ code: 'EISDIR' })
+  await expect(writeAtomically(join(folder, 'no/a'), 'x')).rejects.toMatchObject({ code: 'ENOENT' })
+  expect(readdirSync(folder)).toEqual(['taken'])
 })
 
 /** Codes of Windows, Linux and macOS on exFAT, and of some network folders. */
@@ -142,35 +138,33 @@ describe('folders', () => {
   )
 })
 
-describe('the folders', () => {
-  const LINUX = ['/h/.config/rushes', '/h/.local/state/rushes']
-  it.each<[string, NodeJS.Platform, Record<string, string>, string[]]>([
-    ['the defaults on Linux', 'linux', { HOME: '/h' }, LINUX],
-    ['XDG', 'linux', { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, ['/c/rushes', '/s/rushes']],
-    ['XDG that is not absolute', 'linux', { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' }, LINUX],
-    [
-      'macOS',
-      'darwin',
-      { HOME: '/h', XDG_CONFIG_HOME: '/c' },
-      ['/h/Library/Preferences/rushes', '/h/Library/Application Support/rushes'],
-    ],
-    [
-      'Windows',
-      'win32',
-      { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' },
-      ['C:\\people\\a b\\AppData\\Roaming\\rushes', 'D:\\Local\\rushes'],
-    ],
-  ])('of the program follow %s', (_, platform, env, [config, state]) => {
-    expect(platformFolders('rushes', env, platform)).toEqual({ config, state })
-  })
+const LINUX = ['/h/.config/rushes', '/h/.local/state/rushes']
+it.each<[string, NodeJS.Platform, Record<string, string>, string[]]>([
+  ['the defaults on Linux', 'linux', { HOME: '/h' }, LINUX],
+  ['XDG', 'linux', { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, ['/c/rushes', '/s/rushes']],
+  ['XDG that is not absolute', 'linux', { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' }, LINUX],
+  [
+    'macOS',
+    'darwin',
+    { HOME: '/h', XDG_CONFIG_HOME: '/c' },
+    ['/h/Library/Preferences/rushes', '/h/Library/Application Support/rushes'],
+  ],
+  [
+    'Windows',
+    'win32',
+    { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' },
+    ['C:\\people\\a b\\AppData\\Roaming\\rushes', 'D:\\Local\\rushes'],
+  ],
+])('the folders of the program follow %s', (_, platform, env, [config, state]) => {
+  expect(platformFolders('rushes', env, platform)).toEqual({ config, state })
+})
 
-  it('without a home: what the system says, and the root where not even that knows one', () => {
-    const unknown = () => {
-      throw new Error('uv_os_homedir returned ENOENT')
-    }
-    const [config, state] = LINUX
-    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual({ config, state })
-    const root = { config: '/.config/rushes', state: '/.local/state/rushes' }
-    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(root)
-  })
+it('the folders without a home: what the system says, and the root where not even that knows one', () => {
+  const unknown = () => {
+    throw new Error('uv_os_homedir returned ENOENT')
+  }
+  const [config, state] = LINUX
+  expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual({ config, state })
+  const root = { config: '/.config/rushes', state: '/.local/state/rushes' }
+  expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(root)
 })

@@ -447,41 +447,39 @@ it.each([
   expect(connections).toBe(1)
 })
 
-describe('an abort', () => {
-  it('passes through as it is, before and during a request', async () => {
-    const heard = createGate()
-    const { url } = await serve(() => heard.open())
-    const network = openNetwork()
-    await expect(network.fetch(get(url, { signal: AbortSignal.abort(REASON) }))).rejects.toBe(REASON)
-    const stop = new AbortController()
-    const asked = expect(network.fetch(get(url, { signal: stop.signal }))).rejects.toBe(REASON)
-    await heard.after
-    stop.abort(REASON)
-    await asked
-  })
+it('an abort passes through as it is, before and during a request', async () => {
+  const heard = createGate()
+  const { url } = await serve(() => heard.open())
+  const network = openNetwork()
+  await expect(network.fetch(get(url, { signal: AbortSignal.abort(REASON) }))).rejects.toBe(REASON)
+  const stop = new AbortController()
+  const asked = expect(network.fetch(get(url, { signal: stop.signal }))).rejects.toBe(REASON)
+  await heard.after
+  stop.abort(REASON)
+  await asked
+})
 
-  it('before there is a connection keeps every byte back', async () => {
-    const heard = createGate()
-    const bytes: string[] = []
-    const closed = createGate()
-    const proxy = await serveRaw((socket) => {
-      socket.on('data', (chunk) => bytes.push(chunk.toString('latin1')))
-      socket.once('data', () => {
-        heard.open()
-        stop.abort(REASON)
-        // The connection closes after the client has read this, and has sent what it wants to send.
-        setImmediate(() => socket.end('HTTP/1.1 200 Connection Established\r\n\r\n'))
-      })
-      socket.on('close', () => closed.open())
+it('an abort before there is a connection keeps every byte back', async () => {
+  const heard = createGate()
+  const bytes: string[] = []
+  const closed = createGate()
+  const proxy = await serveRaw((socket) => {
+    socket.on('data', (chunk) => bytes.push(chunk.toString('latin1')))
+    socket.once('data', () => {
+      heard.open()
+      stop.abort(REASON)
+      // The connection closes after the client has read this, and has sent what it wants to send.
+      setImmediate(() => socket.end('HTTP/1.1 200 Connection Established\r\n\r\n'))
     })
-    const stop = new AbortController()
-    const network = openNetwork({ env: { HTTP_PROXY: proxy } })
-    await expect(network.fetch(post('http://api.test/', { signal: stop.signal }))).rejects.toBe(REASON)
-    await closed.after
-    await network.close()
-    expect(bytes.join('')).toContain('CONNECT')
-    expect(bytes.join('')).not.toContain('POST')
+    socket.on('close', () => closed.open())
   })
+  const stop = new AbortController()
+  const network = openNetwork({ env: { HTTP_PROXY: proxy } })
+  await expect(network.fetch(post('http://api.test/', { signal: stop.signal }))).rejects.toBe(REASON)
+  await closed.after
+  await network.close()
+  expect(bytes.join('')).toContain('CONNECT')
+  expect(bytes.join('')).not.toContain('POST')
 })
 
 it('each address of a host has three seconds', async () => {
@@ -532,35 +530,33 @@ describe('a proxy', () => {
   })
 })
 
-describe('a connection', () => {
-  const exchange = async (network: Network, request: ServerRequest) =>
-    readText(await network.fetch(request), 100)
+const exchange = async (network: Network, request: ServerRequest) =>
+  readText(await network.fetch(request), 100)
 
-  it.each([
-    ['fresh', true, 999, 1],
-    ['fresh', true, 1_001, 2],
-    ['kept', false, 1_001, 1],
-    ['kept', false, 10_001, 2],
-  ])('%s (%s) that was idle for %i ms: %i connections', async (_, fresh, idleMs, connections) => {
-    const served = await serve((__, response) => response.end('ok'))
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const network = openNetwork()
-    await exchange(network, get(served.url, { fresh }))
-    await turns(1)
-    vi.advanceTimersByTime(idleMs)
-    await turns(1)
-    await exchange(network, get(served.url, { fresh }))
-    expect(served.connections()).toBe(connections)
-  })
+it.each([
+  ['fresh', true, 999, 1],
+  ['fresh', true, 1_001, 2],
+  ['kept', false, 1_001, 1],
+  ['kept', false, 10_001, 2],
+])('a connection %s (%s) that was idle for %i ms: %i connections', async (_, fresh, idleMs, connections) => {
+  const served = await serve((__, response) => response.end('ok'))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const network = openNetwork()
+  await exchange(network, get(served.url, { fresh }))
+  await turns(1)
+  vi.advanceTimersByTime(idleMs)
+  await turns(1)
+  await exchange(network, get(served.url, { fresh }))
+  expect(served.connections()).toBe(connections)
+})
 
-  it('of a poll is not used for a create', async () => {
-    const served = await serve((_, response) => response.end('ok'))
-    const network = openNetwork()
-    await exchange(network, get(served.url))
-    await exchange(network, post(served.url))
-    expect(served.connections()).toBe(2)
-  })
+it('a connection of a poll is not used for a create', async () => {
+  const served = await serve((_, response) => response.end('ok'))
+  const network = openNetwork()
+  await exchange(network, get(served.url))
+  await exchange(network, post(served.url))
+  expect(served.connections()).toBe(2)
 })
 
 interface Proxy {

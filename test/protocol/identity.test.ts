@@ -9,43 +9,41 @@ const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).
 const base64 = (data: string) => Buffer.from(data).toString('base64')
 const HELLO = `data:image/png;base64,${base64('hello')}`
 
-describe('a data: URL', () => {
-  it.each<[string, string | Uint8Array, string]>([
-    [HELLO, 'hello', 'image/png'],
-    ['data:text/plain,hello%20there', 'hello there', 'text/plain'],
-    ['data:,hello', 'hello', 'text/plain'],
-    ['DATA:Image/PNG;charset=x;BASE64,aGVsbG8=', 'hello', 'image/png'],
-    ['data:image/png;base64,aGVs%62G8%3D', 'hello', 'image/png'],
-    ['data:image/png;base64,-_-_', Buffer.from([0xfb, 0xff, 0xbf]), 'image/png'],
-    ['data:image/svg+xml;utf8,<svg a="%">', '<svg a="%">', 'image/svg+xml'],
-    ['data:image/png,%89PNG', Buffer.from([0x89, 0x50, 0x4e, 0x47]), 'image/png'],
-    ['data:,é%C3%A9%', 'éé%', 'text/plain'],
-  ])('is summed up by its bytes and type: %s', (url, content, type) => {
-    expect(summaryOf(url)).toEqual({
-      sha256: sha256(content),
-      bytes: Buffer.from(content).byteLength,
-      content_type: type,
-    })
+it.each<[string, string | Uint8Array, string]>([
+  [HELLO, 'hello', 'image/png'],
+  ['data:text/plain,hello%20there', 'hello there', 'text/plain'],
+  ['data:,hello', 'hello', 'text/plain'],
+  ['DATA:Image/PNG;charset=x;BASE64,aGVsbG8=', 'hello', 'image/png'],
+  ['data:image/png;base64,aGVs%62G8%3D', 'hello', 'image/png'],
+  ['data:image/png;base64,-_-_', Buffer.from([0xfb, 0xff, 0xbf]), 'image/png'],
+  ['data:image/svg+xml;utf8,<svg a="%">', '<svg a="%">', 'image/svg+xml'],
+  ['data:image/png,%89PNG', Buffer.from([0x89, 0x50, 0x4e, 0x47]), 'image/png'],
+  ['data:,é%C3%A9%', 'éé%', 'text/plain'],
+])('a data: URL is summed up by its bytes and type: %s', (url, content, type) => {
+  expect(summaryOf(url)).toEqual({
+    sha256: sha256(content),
+    bytes: Buffer.from(content).byteLength,
+    content_type: type,
   })
+})
 
-  it.each([
-    ...[
-      'https://x.example/data:',
-      'a fox',
-      '',
-      'run:r1#2',
-      'data:',
-      'Data: a red fox',
-      'data:image/png;base64',
-    ],
-    'data:image/png;base64,a!b=',
-    'data:;base64,abcde',
-    'data:;base64,a=bc',
-    'data:,\ud800',
-    'data:\u212a,x',
-  ])('is not %j', (text) => {
-    expect(summaryOf(text)).toBeUndefined()
-  })
+it.each([
+  ...[
+    'https://x.example/data:',
+    'a fox',
+    '',
+    'run:r1#2',
+    'data:',
+    'Data: a red fox',
+    'data:image/png;base64',
+  ],
+  'data:image/png;base64,a!b=',
+  'data:;base64,abcde',
+  'data:;base64,a=bc',
+  'data:,\ud800',
+  'data:\u212a,x',
+])('a data: URL is not %j', (text) => {
+  expect(summaryOf(text)).toBeUndefined()
 })
 
 describe('the stored input', () => {

@@ -7,23 +7,21 @@ import { FAILURE_STATUSES, LOCAL_STATUSES, phaseOf, progressOf } from '../../src
 import { anyCharacter } from '../support/any-character.js'
 import { runState } from '../support/runs.js'
 
-describe('the routes', () => {
-  it('keep the prefix of the base URL', () => {
-    expect(createRunUrl('https://x.test/a').href).toBe('https://x.test/a/api/v1/runs')
-    expect(runUrl('https://x.test/a', 'r1').href).toBe('https://x.test/a/api/v1/runs/r1')
-  })
+it('the routes keep the prefix of the base URL', () => {
+  expect(createRunUrl('https://x.test/a').href).toBe('https://x.test/a/api/v1/runs')
+  expect(runUrl('https://x.test/a', 'r1').href).toBe('https://x.test/a/api/v1/runs/r1')
+})
 
-  it('keep every id in one segment, from which it can be read again', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: anyCharacter, maxLength: 300 }).filter(isRunId), (id) => {
-        const url = runUrl('https://x.test', id)
-        expect(url.pathname.split('/')).toHaveLength(5)
-        expect(url.search + url.hash).toBe('')
-        expect(decodeURIComponent(url.pathname.split('/').at(-1) ?? '')).toBe(id)
-        expect(findRunId({ body: {}, location: url.href })).toBe(id)
-      }),
-    )
-  })
+it('the routes keep every id in one segment, from which it can be read again', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: anyCharacter, maxLength: 300 }).filter(isRunId), (id) => {
+      const url = runUrl('https://x.test', id)
+      expect(url.pathname.split('/')).toHaveLength(5)
+      expect(url.search + url.hash).toBe('')
+      expect(decodeURIComponent(url.pathname.split('/').at(-1) ?? '')).toBe(id)
+      expect(findRunId({ body: {}, location: url.href })).toBe(id)
+    }),
+  )
 })
 
 it.each<[service: unknown, text: string]>([
@@ -87,23 +85,21 @@ describe('an id', () => {
   })
 })
 
-describe('an answer', () => {
-  it.each([
-    ['{"error":{"code":"a","message":"b"}}', 'a', 'b'],
-    ['{"error":{"code":1,"message":" "}}', undefined, undefined],
-    ['{"error":"b"}', undefined, 'b'],
-    ['{"code":"a","message":"b"}', 'a', 'b'],
-    ['null', undefined, undefined],
-  ])('of an error: %s', (body, code, message) => {
-    expect(parseErrorBody(body)).toEqual({ code, message })
-  })
+it.each([
+  ['{"error":{"code":"a","message":"b"}}', 'a', 'b'],
+  ['{"error":{"code":1,"message":" "}}', undefined, undefined],
+  ['{"error":"b"}', undefined, 'b'],
+  ['{"code":"a","message":"b"}', 'a', 'b'],
+  ['null', undefined, undefined],
+])('an answer of an error: %s', (body, code, message) => {
+  expect(parseErrorBody(body)).toEqual({ code, message })
+})
 
-  it('distinguishes a body that is no JSON from an empty one', () => {
-    expect(parseJson('\uFEFF{"id":1}')).toEqual({ ok: true, value: { id: 1 } })
-    expect(parseJson(' \n')).toEqual({ ok: false, wrong: 'the body is empty' })
-    expect(parseJson('<p>')).toEqual({ ok: false, wrong: 'the body is not JSON' })
-    expect(parseJson('null')).toEqual({ ok: true, value: null })
-  })
+it('an answer that is no JSON is not one that is empty', () => {
+  expect(parseJson('\uFEFF{"id":1}')).toEqual({ ok: true, value: { id: 1 } })
+  expect(parseJson(' \n')).toEqual({ ok: false, wrong: 'the body is empty' })
+  expect(parseJson('<p>')).toEqual({ ok: false, wrong: 'the body is not JSON' })
+  expect(parseJson('null')).toEqual({ ok: true, value: null })
 })
 
 describe('a run', () => {

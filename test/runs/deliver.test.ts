@@ -1,6 +1,6 @@
 /** Links that expire while the outputs of a run are downloaded. */
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createDownloader } from '../../src/download/index.js'
 import { RushesError } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
@@ -56,18 +56,16 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
   return { files, error, asked }
 }
 
-describe('outputs whose links are valid for half a second', () => {
-  it('downloads all of them, with fresh links each time that the links have expired', async () => {
-    const { files, error, asked } = await delivered(500)
-    expect([files.length, error]).toEqual([OUTPUTS, undefined])
-    // Four are downloaded at a time, and one request renews the links of those that expired together.
-    expect(asked).toBe(3)
-  })
+it('outputs whose links are valid for half a second are all downloaded, with fresh links each time that the links have expired', async () => {
+  const { files, error, asked } = await delivered(500)
+  expect([files.length, error]).toEqual([OUTPUTS, undefined])
+  // Four are downloaded at a time, and one request renews the links of those that expired together.
+  expect(asked).toBe(3)
+})
 
-  it('lose only the download whose status request failed', async () => {
-    const { files, error } = await delivered(500, 500, [1])
-    expect([files.length, error?.code]).toEqual([OUTPUTS - 1, 'download_failed'])
-  })
+it('outputs whose links are valid for half a second lose only the download whose status request failed', async () => {
+  const { files, error } = await delivered(500, 500, [1])
+  expect([files.length, error?.code]).toEqual([OUTPUTS - 1, 'download_failed'])
 })
 
 it('outputs whose first links have expired need one status request where the fresh ones are valid for long', async () => {

@@ -277,29 +277,27 @@ describe('a signal', () => {
   })
 })
 
-describe('a reader', () => {
-  it('that is slow delays no request', async () => {
-    const clock = createManualClock()
-    const quick = bench('a b c')
-    const slow = bench('a b c', { clock, onEvent: () => clock.sleep(30_000) })
-    await quick.run()
-    await slow.run()
-    expect(slow.sent).toEqual(quick.sent)
-    expect(slow.ends).toEqual(quick.ends)
-  })
+it('a reader that is slow delays no request', async () => {
+  const clock = createManualClock()
+  const quick = bench('a b c')
+  const slow = bench('a b c', { clock, onEvent: () => clock.sleep(30_000) })
+  await quick.run()
+  await slow.run()
+  expect(slow.sent).toEqual(quick.sent)
+  expect(slow.ends).toEqual(quick.ends)
+})
 
-  it('that fails ends the schedule, and is told when every create that was sent is answered', async () => {
-    const tried = bench('a b c d e f g', {
-      createMs: 1_000,
-      onEvent(event) {
-        if (event.is === 'created' && event.run.row.name === 'a') throw new Error('the disk is full')
-      },
-    })
-    await expect(tried.run()).rejects.toThrow('the disk is full')
-    expect([tried.clock.monotonic(), tried.unanswered.creates]).toEqual([2_000, 0])
-    await tried.clock.advance(60_000)
-    expect(creates(tried.sent)).toEqual(['a 0', 'b 1', 'c 1', 'd 1', 'e 1'])
+it('a reader that fails ends the schedule, and is told when every create that was sent is answered', async () => {
+  const tried = bench('a b c d e f g', {
+    createMs: 1_000,
+    onEvent(event) {
+      if (event.is === 'created' && event.run.row.name === 'a') throw new Error('the disk is full')
+    },
   })
+  await expect(tried.run()).rejects.toThrow('the disk is full')
+  expect([tried.clock.monotonic(), tried.unanswered.creates]).toEqual([2_000, 0])
+  await tried.clock.advance(60_000)
+  expect(creates(tried.sent)).toEqual(['a 0', 'b 1', 'c 1', 'd 1', 'e 1'])
 })
 
 it('a bug in a row is thrown when the rows that exist have ended', async () => {

@@ -87,80 +87,78 @@ it('a wait without a valid response ends at the first request after two minutes'
   expect(atMs.at(-1)).toBe(127_000)
 })
 
-describe('the wait limit', () => {
-  const limit = { code: 'wait_timeout', exitCode: EXIT.waitTimeout, runId: 'r1' }
-  const unanswered = { code: 'network', runId: 'r1' }
+const limit = { code: 'wait_timeout', exitCode: EXIT.waitTimeout, runId: 'r1' }
+const unanswered = { code: 'network', runId: 'r1' }
 
-  // The last step repeats. `fromMs`: begin of the wait after the create, undefined: another process created the run.
-  it.each<
-    [
-      title: string,
-      steps: readonly Step[],
-      timeoutMs: number,
-      fromMs: number | undefined,
-      atMs: readonly number[],
-      endsAtMs: number,
-      error: object,
-    ]
-  >([
-    ['between status requests', [GOING], 2_500, undefined, [0, 1_000, 2_000, 2_500], 2_500, limit],
-    [
-      'a second later while a status request hangs',
-      [GOING, 'hang'],
-      5_000,
-      undefined,
-      [0, 1_000],
-      6_000,
-      limit,
-    ],
-    [
-      'with the error of a service that answered no request',
-      ['hang'],
-      5_000,
-      undefined,
-      [0],
-      6_000,
-      unanswered,
-    ],
-    ['counted from the create', [GOING], 5_000, 4_000, [4_000, 5_000], 5_000, limit],
-    ['at once if it has passed', [GOING], 5_000, 6_000, [6_000], 6_000, limit],
-    ['after a millisecond', [GOING], 1, undefined, [0, 1], 1, { message: 'r1 is still running after 1 ms.' }],
-    [
-      'after more seconds',
-      [GOING],
-      1_500,
-      0,
-      [1_000, 1_500],
-      1_500,
-      { message: 'r1 is still running after 2 s.' },
-    ],
-  ])('ends a wait %s', async (_, steps, timeoutMs, fromMs, atMs, endsAtMs, error) => {
-    const { client, clock, ...wire } = createBench(steps, { forever: true })
-    const told: RushesError[] = []
-    await clock.advance(fromMs ?? 0)
-    const options = {
-      timeoutMs,
-      createdAtMs: fromMs === undefined ? undefined : 0,
-      onTrouble: (trouble: RushesError) => void told.push(trouble),
-    }
-    let endedAtMs: number | undefined
-    const waited = rejection(wait({ client, clock, random }, 'r1', options)).finally(() => {
-      endedAtMs = clock.monotonic()
-    })
-    await clock.advance(60_000)
-    expect(await waited).toMatchObject(error)
-    expect([endedAtMs, wire.atMs, told]).toEqual([endsAtMs, atMs, []])
+// The last step repeats. `fromMs`: begin of the wait after the create, undefined: another process created the run.
+it.each<
+  [
+    title: string,
+    steps: readonly Step[],
+    timeoutMs: number,
+    fromMs: number | undefined,
+    atMs: readonly number[],
+    endsAtMs: number,
+    error: object,
+  ]
+>([
+  ['between status requests', [GOING], 2_500, undefined, [0, 1_000, 2_000, 2_500], 2_500, limit],
+  [
+    'a second later while a status request hangs',
+    [GOING, 'hang'],
+    5_000,
+    undefined,
+    [0, 1_000],
+    6_000,
+    limit,
+  ],
+  [
+    'with the error of a service that answered no request',
+    ['hang'],
+    5_000,
+    undefined,
+    [0],
+    6_000,
+    unanswered,
+  ],
+  ['counted from the create', [GOING], 5_000, 4_000, [4_000, 5_000], 5_000, limit],
+  ['at once if it has passed', [GOING], 5_000, 6_000, [6_000], 6_000, limit],
+  ['after a millisecond', [GOING], 1, undefined, [0, 1], 1, { message: 'r1 is still running after 1 ms.' }],
+  [
+    'after more seconds',
+    [GOING],
+    1_500,
+    0,
+    [1_000, 1_500],
+    1_500,
+    { message: 'r1 is still running after 2 s.' },
+  ],
+])('the wait limit ends a wait %s', async (_, steps, timeoutMs, fromMs, atMs, endsAtMs, error) => {
+  const { client, clock, ...wire } = createBench(steps, { forever: true })
+  const told: RushesError[] = []
+  await clock.advance(fromMs ?? 0)
+  const options = {
+    timeoutMs,
+    createdAtMs: fromMs === undefined ? undefined : 0,
+    onTrouble: (trouble: RushesError) => void told.push(trouble),
+  }
+  let endedAtMs: number | undefined
+  const waited = rejection(wait({ client, clock, random }, 'r1', options)).finally(() => {
+    endedAtMs = clock.monotonic()
   })
+  await clock.advance(60_000)
+  expect(await waited).toMatchObject(error)
+  expect([endedAtMs, wire.atMs, told]).toEqual([endsAtMs, atMs, []])
+})
 
-  it('ends no wait when none is given', async () => {
-    const { client, clock } = createBench(['hang'])
-    let isOver = false
-    wait({ client, clock, random }, 'r1').finally(() => {
-      isOver = true
-    })
-    await clock.advance(24 * 3_600_000)
-    expect(isOver).toBe(false)
+it('the wait limit ends no wait when none is given', async () => {
+  const { client, clock } = createBench(['hang'])
+  let isOver = false
+  wait({ client, clock, random }, 'r1').finally(() => {
+    isOver = true
   })
+  await clock.advance(24 * 3_600_000)
+  expect(isOver).toBe(false)
 })
 
 const reason = new RushesError('interrupted', 'a signal')

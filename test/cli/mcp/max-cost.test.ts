@@ -97,8 +97,7 @@ describe('--max-cost', () => {
   it('counts a create whose outcome is unknown', async () => {
     const service = await createPriced()
     const fetch = withFaults(service.counting, ['create:lose'], service.clock)
-    // The flag counts before the variable.
-    const mcp = await openMcp(service, { fetch, words: ['--max-cost', '0.4'], env: { RUSHES_MAX_COST: '9' } })
+    const mcp = await openMcp(service, { fetch, words: ['--max-cost', '0.4'] })
     await mcp.call('create_image', { prompt: 'x' })
     const { error } = await mcp.call('create_image', { prompt: 'y' })
     expect(error.message).toMatch(/^The estimate is 0.4 USD, but only 0 USD of 0.4 USD/)

@@ -180,7 +180,11 @@ const MAX_TEXT_COLUMNS = 24
 async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): Promise<void> {
   const { cutToColumns } = await import('../terminal/text-width.js')
   const { out, clock } = ctx
-  const length = Math.max(...runs.map(({ id }) => (id === undefined ? 0 : uniqueLength(journal, id))))
+  // Not Math.max of all, which overflows the stack beyond 100,000 runs.
+  const length = runs.reduce(
+    (longest, { id }) => (id === undefined ? longest : Math.max(longest, uniqueLength(journal, id))),
+    0,
+  )
   const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS)
   const hasPlaces = new Set(runs.map(({ address }) => address)).size > 1
   const rows = runs.map((run) => {

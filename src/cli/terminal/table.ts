@@ -68,7 +68,9 @@ async function alignedLines(
   // Takes 15 ms to load.
   const { columnsOf, cutToColumns } = await import('./text-width.js')
   const table = header.length === 0 ? rows : [header, ...rows]
-  const widths = (table[0] ?? []).map((_, at) => Math.max(...table.map((row) => columnsOf(row[at] ?? ''))))
+  const widths = (table[0] ?? []).map((_, at) =>
+    table.reduce((width, row) => Math.max(width, columnsOf(row[at] ?? '')), 0),
+  )
   const before = (columns: readonly number[]) =>
     columns.slice(0, -1).reduce((sum, at) => sum + (widths[at] ?? 0) + GAP, 0)
   const fits = (columns: readonly number[], minLast: number) =>

@@ -5,13 +5,11 @@ import {
   OutcomeUnknown,
   type RenderJob,
   RunCanceled,
-  type StoredJob,
 } from '../../../src/service/engines/engine.js'
 import {
   createEngineOf,
   createManualClock,
   jobOf,
-  type ManualClock,
   ONE_PIXEL_PNG,
   savedFile,
   until,
@@ -37,36 +35,31 @@ type Json = Readonly<Record<string, unknown>>
 const LARGE = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)])
 
 /** The engine of one model. */
-function openModel(settings: Json, clock: ManualClock) {
+function openModel(settings: Json) {
+  const clock = createManualClock()
   const engine = createEngineOf({ engine: settings, input: INPUT }, { clock, env })
   let runs = 0
   /** Starts a run with another id and seed each time. `images`: its references, as addresses or data URIs. */
   function start(more: Json = {}, images: readonly string[] = [], id = `run_${++runs}`) {
     const stop = new AbortController()
-    let stored: StoredJob | undefined
     const references = images.map((image) => savedFile(Buffer.from(image.replace(/^.*,/, ''), 'base64')))
     const rendering = engine.render({
       ...jobOf({ run: { id, model: 'acme/model' }, references, signal: stop.signal }),
       input: { prompt: 'a fox', seed: runs, ...more, ...(images.length > 0 && { image_urls: images }) },
-      save: async (next) => {
-        stored = next
-      },
     })
     rendering.catch(() => {})
     const end = async (reason: Error) => {
       stop.abort(reason)
       await expect(clock.runUntil(rendering)).rejects.toBe(reason)
     }
-    /** Cancels the run, and resolves with what the provider charges. */
-    async function cancel() {
-      await end(new RunCanceled())
-      return await engine.cancel?.({ id, model: 'acme/model', stored })
-    }
-    return { id, rendering, end, cancel }
+    return { id, rendering, end }
   }
   const run = async (more?: Json, images?: readonly string[]) =>
     await clock.runUntil(start(more, images).rendering)
-  return { engine, start, run, clock }
+  /** Cancels this job, and resolves with what the provider charges. */
+  const cancel = async (id: string) =>
+    await engine.cancel?.({ id: 'run_1', model: 'acme/model', stored: { handle: { id } } })
+  return { cancel, start, run, clock }
 }
 
 async function openFal({
@@ -76,23 +69,22 @@ async function openFal({
   const server = await createFalServer(options)
   const fixed = { num_images: 1, sync_mode: false }
   const engine = { type: 'fal', url: server.url, model, references: 'image_url', fixed }
-  return { server, creates: () => server.count('POST /fal-ai'), ...openModel(engine, createManualClock()) }
+  return { server, creates: () => server.count('POST /fal-ai'), ...openModel(engine) }
 }
 
 async function openReplicate({
   model = 'acme/still',
   ...options
-}: Partial<ReplicateOptions> & { readonly model?: string } = {}) {
-  const clock = createManualClock()
-  const server = await createReplicateServer({ now: clock.now, ...options })
+}: ReplicateOptions & { readonly model?: string } = {}) {
+  const server = await createReplicateServer(options)
   const engine = { type: 'replicate', url: server.url, model, references: ['images'] }
-  return { server, creates: () => server.count('POST /models/'), ...openModel(engine, clock) }
+  return { server, creates: () => server.count('POST /models/'), ...openModel(engine) }
 }
 
 async function openCog(options: Parameters<typeof createCogServer>[0] = {}) {
   const server = await createCogServer(options)
   const engine = { type: 'cog', url: server.url, references: 'image' }
-  return { server, ...openModel(engine, createManualClock()) }
+  return { server, ...openModel(engine) }
 }
 
 describe('fal', () => {
@@ -243,13 +235,12 @@ describe('fal', () => {
   })
 
   test('a cancel stops the job by its own id, or tells that it has succeeded', async () => {
-    const { engine, server } = await openFal()
-    const run = { id: 'run_1', model: 'acme/model', stored: { handle: { id: 'fal_1' } } }
+    const { cancel, server } = await openFal()
     server.jobs.push({ id: 'fal_1', endpoint: '', input: {}, position: 0, polls: 0 })
-    expect(await engine.cancel?.(run)).toBe('unknown')
+    expect(await cancel('fal_1')).toBe('unknown')
     expect(server.canceled).toEqual(['fal_1'])
     server.fault('PUT', { status: 400, body: { status: 'ALREADY_COMPLETED' } })
-    expect(await engine.cancel?.(run)).toBe('succeeded')
+    expect(await cancel('fal_1')).toBe('succeeded')
   })
 })
 
@@ -303,15 +294,17 @@ describe('Replicate', () => {
     expect(creates()).toBe(1)
   })
 
-  test.each<[name: string, states: readonly string[], charge: string]>([
-    ['before it starts was not charged', ['starting'], 'not charged'],
-    ['while it runs was charged', ['processing'], 'charged'],
-  ])('a prediction that is canceled %s', async (_, states, charge) => {
-    const { server, start, clock } = await openReplicate({ states })
-    const { cancel } = start()
-    await clock.runUntil(until('a poll', () => (server.predictions[0]?.polls ?? 0) > 1))
-    expect(await cancel()).toBe(charge)
-    expect(server.count('POST /predictions/r1/cancel')).toBe(1)
+  test.each([
+    [{ status: 'canceled', started_at: null }, 'not charged'],
+    [{ status: 'canceled', started_at: '2026-01-01T00:00:00Z' }, 'charged'],
+    [{ status: 'canceled' }, 'unknown'],
+    [{ status: 'aborted' }, 'not charged'],
+    [{ status: 'succeeded' }, 'succeeded'],
+    [{ status: 'processing' }, 'unknown'],
+  ])('a cancel that is answered with %j means: %s', async (body, charge) => {
+    const { server, cancel } = await openReplicate()
+    server.fault('POST /predictions/r1/cancel', { body })
+    expect(await cancel('r1')).toBe(charge)
   })
 
   test('a large reference is uploaded', async () => {
@@ -429,9 +422,9 @@ describe('Cog', () => {
 
   test('a cancel stops the prediction by its own id', async () => {
     const { server, start, clock } = await openCog({ isInstant: false })
-    const { cancel } = start()
+    const { end } = start()
     await clock.runUntil(until('the prediction', () => server.started.length === 1))
-    await cancel()
+    await end(new RunCanceled())
     expect(server.canceled).toEqual(server.started)
   })
 

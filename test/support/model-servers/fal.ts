@@ -94,7 +94,6 @@ export async function createFalServer({
     const job = jobs.find((each) => each.id === id)
     if (job === undefined) return { status: 404, body: { status: 'NOT_FOUND' } }
     if (method === 'PUT' && last === 'cancel') {
-      if (job.polls > 2 && job.position === 0) return { status: 400, body: { status: 'ALREADY_COMPLETED' } }
       canceled.push(job.id)
       return { status: 202, body: { status: 'CANCELLATION_REQUESTED' } }
     }

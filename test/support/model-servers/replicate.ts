@@ -8,14 +8,11 @@ export interface Prediction {
   readonly model: string
   readonly version: string | undefined
   readonly input: Readonly<Record<string, unknown>>
-  readonly created_at: string
-  started_at: string | null
   status: string
   polls: number
 }
 
 export interface ReplicateOptions {
-  now(): number
   /** States of a prediction, one for each poll; the last one stays. */
   readonly states?: readonly string[]
   /** Fields of a prediction that has ended. Default: an `output` of one link, which is fresh with each poll. */
@@ -31,19 +28,15 @@ export interface ReplicateServer extends ModelServer {
 }
 
 export async function createReplicateServer({
-  now,
   states = ['starting', 'processing', 'succeeded'],
   ended = (_, picture) => ({ output: [picture] }),
-}: ReplicateOptions): Promise<ReplicateServer> {
+}: ReplicateOptions = {}): Promise<ReplicateServer> {
   const predictions: Prediction[] = []
   const files: Buffer[] = []
 
   function create(model: string, { input, version }: { input: Prediction['input']; version?: string }) {
-    const created_at = new Date(now()).toISOString()
     const id = `r${predictions.length + 1}`
-    const prediction = {
-      ...{ id, model, version, input, created_at, started_at: null, status: 'starting', polls: 0 },
-    }
+    const prediction = { id, model, version, input, status: 'starting', polls: 0 }
     predictions.push(prediction)
     return prediction
   }
@@ -86,14 +79,9 @@ export async function createReplicateServer({
       return { status: 201, body: shown(create(model, request.json()), base) }
     if (path === '/predictions' && method === 'POST')
       return { status: 201, body: shown(create('acme/pinned', request.json()), base) }
-    const [, id, last] = /^\/predictions\/([^/]+)(?:\/(cancel))?$/.exec(path) ?? []
-    const prediction = predictions.find((each) => each.id === id)
+    const prediction = predictions.find(({ id }) => path === `/predictions/${id}`)
     if (prediction === undefined) return { status: 404, body: { detail: 'Not found.', status: 404 } }
-    if (last === 'cancel') prediction.status = 'canceled'
-    else if (prediction.status !== 'canceled') {
-      prediction.status = states[Math.min(prediction.polls++, states.length - 1)] ?? prediction.status
-      if (prediction.status === 'processing') prediction.started_at = new Date(now()).toISOString()
-    }
+    prediction.status = states[Math.min(prediction.polls++, states.length - 1)] ?? prediction.status
     return { body: shown(prediction, base) }
   }
 

@@ -135,7 +135,7 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
       transaction(async (tx) => {
         await checkSession(tx, user.by)
         const row = {
-          email: user.email.toLowerCase(),
+          email: user.email,
           account_id: user.accountId,
           created_at: user.nowMs,
         }
@@ -144,7 +144,7 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
       }),
     async findUser(email: string): Promise<UserRecord | undefined> {
       const find = `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = :email`
-      const row = await get(find, { email: email.toLowerCase() })
+      const row = await get(find, { email })
       return row && recordOf(row)
     },
     /** Oldest first. All users, one user, or at most `MAX_ACCOUNT_USERS` of an account. */

@@ -146,45 +146,43 @@ describe.concurrent('the action', () => {
   })
 })
 
-describe.concurrent('inputs are data', () => {
-  const HOSTILE = `a "b" 'c' $(touch pwned) \`touch pwned\`; touch pwned #\n::error::pwned`
+const HOSTILE = `a "b" 'c' $(touch pwned) \`touch pwned\`; touch pwned #\n::error::pwned`
 
-  it('in the manifest, its name, its folder and its outputs', async () => {
-    const folder = HOSTILE.replaceAll('/', '')
-    const manifest = `-${folder}.json`
-    const row = { name: '::warning::x', kind: 'image', prompt: HOSTILE, output: '-assets/-fox.png' }
-    const repository = createRepository({ [join(folder, manifest)]: JSON.stringify({ runs: [row] }) })
-    for (const created of ['1', '0']) {
-      const job = await repository.job({ 'working-directory': folder, manifest, local: 'true', key: HOSTILE })
-      expect(job).toMatchObject({ failed: false, outputs: { created } })
-      expect(job.log).not.toMatch(/^\s*::(error|warning)/m)
-      expect(repository.has(join(folder, '-assets/-fox.png'))).toBe(true)
-      expect(filesBelow(repository.folder).filter((path) => path.endsWith('pwned'))).toEqual([])
-      repository.checkOut()
-    }
-  })
-
-  const REFUSED = {
-    check: 'check and local are true or false',
-    local: 'check and local are true or false',
-    'cache-key': 'cache-key has other characters',
+it.concurrent('inputs are data in the manifest, its name, its folder and its outputs', async () => {
+  const folder = HOSTILE.replaceAll('/', '')
+  const manifest = `-${folder}.json`
+  const row = { name: '::warning::x', kind: 'image', prompt: HOSTILE, output: '-assets/-fox.png' }
+  const repository = createRepository({ [join(folder, manifest)]: JSON.stringify({ runs: [row] }) })
+  for (const created of ['1', '0']) {
+    const job = await repository.job({ 'working-directory': folder, manifest, local: 'true', key: HOSTILE })
+    expect(job).toMatchObject({ failed: false, outputs: { created } })
+    expect(job.log).not.toMatch(/^\s*::(error|warning)/m)
+    expect(repository.has(join(folder, '-assets/-fox.png'))).toBe(true)
+    expect(filesBelow(repository.folder).filter((path) => path.endsWith('pwned'))).toEqual([])
+    repository.checkOut()
   }
-  const others = Object.keys(inputs).filter(
-    (name) => name !== 'working-directory' && !Object.hasOwn(REFUSED, name),
-  )
-  it.each([
-    ...Object.entries(REFUSED).map(([name, message]) => [[name], message] as const),
-    [others, 'Too many arguments'] as const,
-  ])('%j: %s', async (names, message) => {
-    const repository = createRepository({ 'rushes.yaml': ONE })
-    const hostile = Object.fromEntries(names.map((name) => [name, HOSTILE]))
-    const { failed, log } = await repository.job({ check: 'true', ...hostile })
-    expect([failed, log]).toEqual([true, expect.stringContaining(message)])
-    expect(log).not.toMatch(/syntax error|^::error::pwned/m)
-    expect(
-      [repository.folder, repository.temp].flatMap(filesBelow).filter((path) => path.endsWith('pwned')),
-    ).toEqual([])
-  })
+})
+
+const REFUSED = {
+  check: 'check and local are true or false',
+  local: 'check and local are true or false',
+  'cache-key': 'cache-key has other characters',
+}
+const others = Object.keys(inputs).filter(
+  (name) => name !== 'working-directory' && !Object.hasOwn(REFUSED, name),
+)
+it.concurrent.each([
+  ...Object.entries(REFUSED).map(([name, message]) => [[name], message] as const),
+  [others, 'Too many arguments'] as const,
+])('inputs are data %j: %s', async (names, message) => {
+  const repository = createRepository({ 'rushes.yaml': ONE })
+  const hostile = Object.fromEntries(names.map((name) => [name, HOSTILE]))
+  const { failed, log } = await repository.job({ check: 'true', ...hostile })
+  expect([failed, log]).toEqual([true, expect.stringContaining(message)])
+  expect(log).not.toMatch(/syntax error|^::error::pwned/m)
+  expect(
+    [repository.folder, repository.temp].flatMap(filesBelow).filter((path) => path.endsWith('pwned')),
+  ).toEqual([])
 })
 
 type Values = Readonly<Record<string, string>>

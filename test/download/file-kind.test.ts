@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { fitsExtension, kindOf, misnamed } from '../../src/download/file-kind.js'
 import { JPEG, MP4, PNG } from './download-setup.js'
 
@@ -24,31 +24,29 @@ it.each<[string, Uint8Array, string | undefined, string, string, string, string]
   expect(await kindOf({ head, contentType: header, url })).toEqual({ extension, contentType, from })
 })
 
-describe('a name', () => {
-  it.each([
-    ['a.jpg', 'jpg', true],
-    ['a.png', 'apng', true],
-    ['a.m4v', 'mp4', true],
-    ['a.mp4', 'mov', true],
-    ['a', 'png', true],
-    ['.hidden', 'png', true],
-    ['a.md', 'txt', true],
-    ['a.png', 'jpg', false],
-    ['a.mp4', 'webm', false],
-    ['a.v2', 'png', false],
-  ])('%j for a %s: %s', (path, extension, fits) => {
-    expect(fitsExtension(path, extension)).toBe(fits)
-  })
+it.each([
+  ['a.jpg', 'jpg', true],
+  ['a.png', 'apng', true],
+  ['a.m4v', 'mp4', true],
+  ['a.mp4', 'mov', true],
+  ['a', 'png', true],
+  ['.hidden', 'png', true],
+  ['a.md', 'txt', true],
+  ['a.png', 'jpg', false],
+  ['a.mp4', 'webm', false],
+  ['a.v2', 'png', false],
+])('a name %j for a %s: %s', (path, extension, fits) => {
+  expect(fitsExtension(path, extension)).toBe(fits)
+})
 
-  it('brings a warning when its extension does not fit the known kind', () => {
-    const jpg = { extension: 'jpg', contentType: 'image/jpeg' } as const
-    expect(misnamed('a.png', { ...jpg, from: 'bytes' })).toMatchInlineSnapshot(
-      `"a.png is a jpg file (image/jpeg) according to its content; its name was kept. A name that fits: -o a.jpg"`,
-    )
-    expect(misnamed('a.png', { ...jpg, from: 'header' })).toMatchInlineSnapshot(
-      `"a.png is a jpg file (image/jpeg) according to the host; its name was kept. A name that fits: -o a.jpg"`,
-    )
-    expect(misnamed('a.png', { ...jpg, from: 'url' })).toBeUndefined()
-    expect(misnamed('a.jpeg', { ...jpg, from: 'bytes' })).toBeUndefined()
-  })
+it('a name brings a warning when its extension does not fit the known kind', () => {
+  const jpg = { extension: 'jpg', contentType: 'image/jpeg' } as const
+  expect(misnamed('a.png', { ...jpg, from: 'bytes' })).toMatchInlineSnapshot(
+    `"a.png is a jpg file (image/jpeg) according to its content; its name was kept. A name that fits: -o a.jpg"`,
+  )
+  expect(misnamed('a.png', { ...jpg, from: 'header' })).toMatchInlineSnapshot(
+    `"a.png is a jpg file (image/jpeg) according to the host; its name was kept. A name that fits: -o a.jpg"`,
+  )
+  expect(misnamed('a.png', { ...jpg, from: 'url' })).toBeUndefined()
+  expect(misnamed('a.jpeg', { ...jpg, from: 'bytes' })).toBeUndefined()
 })

@@ -112,35 +112,33 @@ describe('a download', () => {
   })
 })
 
-describe('an incomplete response', () => {
-  const cut = new HttpFailure('the connection was reset', { sent: true })
-  it.each<[string, string, Partial<Scripted>, string]>([
-    ['breaks off', '1000', { body: PNG, cut }, 'the connection was reset'],
-    ['is shorter than declared', '100', { body: PNG }, 'the response ended after 70 of 100 bytes'],
-    ['is longer than declared', '60', { body: PNG }, 'the host sent more than the 60 bytes it declared'],
-    ['is empty, without a length', '', {}, 'the response is empty'],
-  ])(
-    'that %s is requested again five times, then fails and leaves no file',
-    async (_, length, response, reason) => {
-      const folder = temporaryFolder()
-      const { fetch, requests } = scriptedList({
-        status: 200,
-        headers: { 'content-length': length },
-        ...response,
-      })
-      const { error, waits } = await download({ fetch, folder, url: `${URL}?sig=secret` })
-      expect(error).toMatchObject({
-        code: 'download_failed',
-        exitCode: 12,
-        runId: 'run-1',
-        hint: 'The run succeeded and is paid for.',
-        message: `Could not download ${URL}: ${reason} (tried 6 times).`,
-      })
-      expect([requests.length, waits]).toEqual([6, RETRIES])
-      expect(contents(folder)).toEqual([])
-    },
-  )
-})
+const cut = new HttpFailure('the connection was reset', { sent: true })
+it.each<[string, string, Partial<Scripted>, string]>([
+  ['breaks off', '1000', { body: PNG, cut }, 'the connection was reset'],
+  ['is shorter than declared', '100', { body: PNG }, 'the response ended after 70 of 100 bytes'],
+  ['is longer than declared', '60', { body: PNG }, 'the host sent more than the 60 bytes it declared'],
+  ['is empty, without a length', '', {}, 'the response is empty'],
+])(
+  'an incomplete response that %s is requested again five times, then fails and leaves no file',
+  async (_, length, response, reason) => {
+    const folder = temporaryFolder()
+    const { fetch, requests } = scriptedList({
+      status: 200,
+      headers: { 'content-length': length },
+      ...response,
+    })
+    const { error, waits } = await download({ fetch, folder, url: `${URL}?sig=secret` })
+    expect(error).toMatchObject({
+      code: 'download_failed',
+      exitCode: 12,
+      runId: 'run-1',
+      hint: 'The run succeeded and is paid for.',
+      message: `Could not download ${URL}: ${reason} (tried 6 times).`,
+    })
+    expect([requests.length, waits]).toEqual([6, RETRIES])
+    expect(contents(folder)).toEqual([])
+  },
+)
 
 describe('a response that is not the file', () => {
   // What each status means is the table of output-request.test.ts.

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   createPlace,
   filesBelow,
@@ -42,32 +42,30 @@ it.concurrent('run image --local renders for each of two processes with one stat
 })
 
 /** Videos, so that the signal comes while they are rendered. */
-describe.concurrent('run video --local', () => {
-  it('leaves its runs in the queue and no renderer after SIGTERM', async () => {
-    const place = withStateOfCli(createPlace())
-    const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
-    await command.prints('stderr', /processing/)
-    command.kill('SIGTERM')
-    const { signal, stderr } = await command.ended
-    expect(signal).toBe('SIGTERM')
-    expect(stderr).toMatch(
-      /^ {2}Resume with `rushes wait --local run_\w+ run_\w+`\. Stop them with `rushes cancel --local run_\w+ run_\w+`\.$/m,
-    )
-    expect(lines((await runCli('list --status queued', { home: place.home })).stdout)).toHaveLength(2)
-    await until('the end of the renderers', () => processesOf(place, RENDERER).length === 0 || undefined)
-  })
+it.concurrent('run video --local leaves its runs in the queue and no renderer after SIGTERM', async () => {
+  const place = withStateOfCli(createPlace())
+  const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
+  await command.prints('stderr', /processing/)
+  command.kill('SIGTERM')
+  const { signal, stderr } = await command.ended
+  expect(signal).toBe('SIGTERM')
+  expect(stderr).toMatch(
+    /^ {2}Resume with `rushes wait --local run_\w+ run_\w+`\. Stop them with `rushes cancel --local run_\w+ run_\w+`\.$/m,
+  )
+  expect(lines((await runCli('list --status queued', { home: place.home })).stdout)).toHaveLength(2)
+  await until('the end of the renderers', () => processesOf(place, RENDERER).length === 0 || undefined)
+})
 
-  // That the next command takes the run over: test/cli/local.test.ts.
-  it('leaves its run, no renderer and no file when it is killed', async () => {
-    const place = withStateOfCli(createPlace())
-    const killed = start(place, ['run', 'video', '--local', 'a fox'])
-    const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
-    await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
-    killed.kill('SIGKILL')
-    expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
-    await until('the end of the renderer', () => processesOf(place, RENDERER).length === 0 || undefined)
-    expect(filesBelow(place.folder)).toEqual([])
-    // Its lease runs out first.
-    expect((await runCli(`status ${id} --local`, { home: place.home })).stdout).toBe(`${id}\tprocessing\t\n`)
-  })
+// That the next command takes the run over: test/cli/local.test.ts.
+it.concurrent('run video --local leaves its run, no renderer and no file when it is killed', async () => {
+  const place = withStateOfCli(createPlace())
+  const killed = start(place, ['run', 'video', '--local', 'a fox'])
+  const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
+  await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
+  killed.kill('SIGKILL')
+  expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
+  await until('the end of the renderer', () => processesOf(place, RENDERER).length === 0 || undefined)
+  expect(filesBelow(place.folder)).toEqual([])
+  // Its lease runs out first.
+  expect((await runCli(`status ${id} --local`, { home: place.home })).stdout).toBe(`${id}\tprocessing\t\n`)
 })

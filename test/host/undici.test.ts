@@ -179,43 +179,44 @@ describe('certainly not sent', () => {
   })
 })
 
-describe('perhaps sent', () => {
-  const INVALID = { isInvalidHttp: true, message: 'the response is not valid HTTP' }
-  it.each<[string, (socket: Socket) => void, Partial<HttpFailure>, bodyBytes?: number]>([
-    ['a connection that is reset amid the body', (socket) => socket.resetAndDestroy(), {}, 5_000_000],
-    [
-      'a connection that is reset after the request was read',
-      (socket) => socket.resetAndDestroy(),
-      { code: 'ECONNRESET', isInvalidHttp: false, message: 'the connection was reset' },
-    ],
-    [
-      'a connection that is closed without a response',
-      (socket) => socket.end(),
-      { isInvalidHttp: false, message: 'the connection was closed' },
-    ],
-    ['a 100 Continue and nothing more', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'), {}],
-    ['a line of text', (socket) => socket.end('hello\r\n\r\n'), INVALID],
-    ['an invalid header', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n'), INVALID],
-    [
-      'another protocol',
-      (socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
-      INVALID,
-    ],
-    [
-      'headers that are too large',
-      (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`),
-      { isInvalidHttp: true, message: 'the headers of the response are too large' },
-    ],
-  ])('%s', async (_, answer, expected, bodyBytes = 2) => {
-    const url = await serveRaw((socket) => socket.once('data', () => answer(socket)))
-    const request = post(url, { body: Buffer.alloc(bodyBytes) })
-    expect(await failure(openNetwork().fetch(request))).toMatchObject({ sent: true, ...expected })
-  })
+const INVALID = { isInvalidHttp: true, message: 'the response is not valid HTTP' }
+it.each<[string, (socket: Socket) => void, Partial<HttpFailure>, bodyBytes?: number]>([
+  ['a connection that is reset amid the body', (socket) => socket.resetAndDestroy(), {}, 5_000_000],
+  [
+    'a connection that is reset after the request was read',
+    (socket) => socket.resetAndDestroy(),
+    { code: 'ECONNRESET', isInvalidHttp: false, message: 'the connection was reset' },
+  ],
+  [
+    'a connection that is closed without a response',
+    (socket) => socket.end(),
+    { isInvalidHttp: false, message: 'the connection was closed' },
+  ],
+  ['a 100 Continue and nothing more', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'), {}],
+  ['a line of text', (socket) => socket.end('hello\r\n\r\n'), INVALID],
+  ['an invalid header', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n'), INVALID],
+  [
+    'another protocol',
+    (socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    INVALID,
+  ],
+  [
+    'headers that are too large',
+    (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`),
+    { isInvalidHttp: true, message: 'the headers of the response are too large' },
+  ],
+])('perhaps sent: %s', async (_, answer, expected, bodyBytes = 2) => {
+  const url = await serveRaw((socket) => socket.once('data', () => answer(socket)))
+  const request = post(url, { body: Buffer.alloc(bodyBytes) })
+  expect(await failure(openNetwork().fetch(request))).toMatchObject({ sent: true, ...expected })
+})
 
-  it.each([
-    ['by length', 'Content-Length: 100\r\n\r\n{"id":"run_1"'],
-    ['by chunks', 'Transfer-Encoding: chunked\r\n\r\nd\r\n{"id":"run_1"\r\n'],
-  ])('a body that is cut %s is read as far as it arrived, however late, and then fails', async (_, rest) => {
+it.each([
+  ['by length', 'Content-Length: 100\r\n\r\n{"id":"run_1"'],
+  ['by chunks', 'Transfer-Encoding: chunked\r\n\r\nd\r\n{"id":"run_1"\r\n'],
+])(
+  'perhaps sent: a body that is cut %s is read as far as it arrived, however late, and then fails',
+  async (_, rest) => {
     const closed = createGate()
     const url = await serveRaw((socket) => {
       socket.on('close', () => closed.open())
@@ -231,8 +232,8 @@ describe('perhaps sent', () => {
     }
     expect((await failure(read())).sent).toBe(true)
     expect(text).toBe('{"id":"run_1"')
-  })
-})
+  },
+)
 
 /** The time of a process that was suspended: alarms that became due meanwhile ring afterwards. */
 function suspendedClock() {
@@ -254,49 +255,47 @@ function suspendedClock() {
   }
 }
 
-describe('a connection that ends with its answer', () => {
-  const SIZES = Array.from({ length: 11 }, (_, at) => 200_000 + at * 74_234)
+const SIZES = Array.from({ length: 11 }, (_, at) => 200_000 + at * 74_234)
 
-  /** What comes of an answer that is taken slowly. */
-  async function taken(size: number, framing: string, ending: 'FIN' | 'RST'): Promise<string> {
-    const isChunked = framing === 'chunks'
-    const headers = {
-      connection: 'close',
-      ...(framing === 'a length' && { 'content-length': size }),
-      ...(isChunked && { 'transfer-encoding': 'chunked' }),
-    }
-    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    const url = await serveRaw((socket) => {
-      socket.once('data', () => {
-        socket.write(`HTTP/1.1 200 OK\r\n${head.join('')}\r\n${isChunked ? `${size.toString(16)}\r\n` : ''}`)
-        socket.write(Buffer.alloc(size, 'a'))
-        const last = isChunked ? '\r\n0\r\n\r\n' : ''
-        if (ending === 'FIN') socket.end(last)
-        else socket.write(last, () => setTimeout(() => socket.resetAndDestroy(), 5))
-      })
-    })
-    let bytes = 0
-    try {
-      for await (const chunk of (await openNetwork().fetch(get(url))).body) {
-        bytes += chunk.byteLength
-        await turns(5)
-      }
-    } catch (error) {
-      if (error instanceof HttpFailure) return 'a failure'
-      throw error
-    }
-    return bytes === size ? 'whole' : `${bytes} of ${size} bytes`
+/** What comes of an answer that is taken slowly. */
+async function taken(size: number, framing: string, ending: 'FIN' | 'RST'): Promise<string> {
+  const isChunked = framing === 'chunks'
+  const headers = {
+    connection: 'close',
+    ...(framing === 'a length' && { 'content-length': size }),
+    ...(isChunked && { 'transfer-encoding': 'chunked' }),
   }
-
-  it.each<[title: string, framing: string, ending: 'FIN' | 'RST', outcome: RegExp]>([
-    ['with a length is whole, however slowly it is taken', 'a length', 'FIN', /^whole$/],
-    ['with chunks is whole, however slowly it is taken', 'chunks', 'FIN', /^whole$/],
-    ['with neither is whole, however slowly it is taken', 'neither', 'FIN', /^whole$/],
-    ['and breaks is whole with chunks, or a failure', 'chunks', 'RST', /^(whole|a failure)$/],
-    ['and breaks is no answer where only its end tells the length', 'neither', 'RST', /^a failure$/],
-  ])('%s', async (_, framing, ending, outcome) => {
-    for (const size of SIZES) expect(await taken(size, framing, ending)).toMatch(outcome)
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const url = await serveRaw((socket) => {
+    socket.once('data', () => {
+      socket.write(`HTTP/1.1 200 OK\r\n${head.join('')}\r\n${isChunked ? `${size.toString(16)}\r\n` : ''}`)
+      socket.write(Buffer.alloc(size, 'a'))
+      const last = isChunked ? '\r\n0\r\n\r\n' : ''
+      if (ending === 'FIN') socket.end(last)
+      else socket.write(last, () => setTimeout(() => socket.resetAndDestroy(), 5))
+    })
   })
+  let bytes = 0
+  try {
+    for await (const chunk of (await openNetwork().fetch(get(url))).body) {
+      bytes += chunk.byteLength
+      await turns(5)
+    }
+  } catch (error) {
+    if (error instanceof HttpFailure) return 'a failure'
+    throw error
+  }
+  return bytes === size ? 'whole' : `${bytes} of ${size} bytes`
+}
+
+it.each<[title: string, framing: string, ending: 'FIN' | 'RST', outcome: RegExp]>([
+  ['with a length is whole, however slowly it is taken', 'a length', 'FIN', /^whole$/],
+  ['with chunks is whole, however slowly it is taken', 'chunks', 'FIN', /^whole$/],
+  ['with neither is whole, however slowly it is taken', 'neither', 'FIN', /^whole$/],
+  ['and breaks is whole with chunks, or a failure', 'chunks', 'RST', /^(whole|a failure)$/],
+  ['and breaks is no answer where only its end tells the length', 'neither', 'RST', /^a failure$/],
+])('a connection that ends with its answer %s', async (_, framing, ending, outcome) => {
+  for (const size of SIZES) expect(await taken(size, framing, ending)).toMatch(outcome)
 })
 
 describe('60 s of silence', () => {

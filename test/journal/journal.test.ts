@@ -300,40 +300,38 @@ describe('the life of a row', () => {
   })
 })
 
-describe('a request id', () => {
-  const NAMED = { requestId: 'fox-1' }
+const NAMED = { requestId: 'fox-1' }
 
-  it('belongs to one row of an address until the create was certainly not accepted', () => {
-    const { journal } = createTestJournal()
-    const place = intend(journal, NAMED)
-    expect(() => intend(journal, NAMED)).toThrow('was sent before. Nothing was sent.')
-    expect(journal.findByRequest(ADDRESS, 'fox-1')?.phase).toBe('sending')
-    expect(journal.findByRequest('https://b.example', 'fox-1')).toBeUndefined()
-    expect(() => intend(journal, { ...NAMED, address: 'https://b.example' })).not.toThrow()
-    journal.unsent(place)
-    expect(journal.findByRequest(ADDRESS, 'fox-1')).toBeUndefined()
-    const again = intend(journal, NAMED)
-    journal.accepted(again, { id: 'r1' })
-    expect(() => intend(journal, NAMED)).toThrow('"fox-1" was sent before')
-    expect(journal.findByRequest(ADDRESS, 'fox-1')).toMatchObject({
-      id: 'r1',
-      requestId: 'fox-1',
-      identity: identityOf(INTENT.model, INTENT.input),
-    })
+it('a request id belongs to one row of an address until the create was certainly not accepted', () => {
+  const { journal } = createTestJournal()
+  const place = intend(journal, NAMED)
+  expect(() => intend(journal, NAMED)).toThrow('was sent before. Nothing was sent.')
+  expect(journal.findByRequest(ADDRESS, 'fox-1')?.phase).toBe('sending')
+  expect(journal.findByRequest('https://b.example', 'fox-1')).toBeUndefined()
+  expect(() => intend(journal, { ...NAMED, address: 'https://b.example' })).not.toThrow()
+  journal.unsent(place)
+  expect(journal.findByRequest(ADDRESS, 'fox-1')).toBeUndefined()
+  const again = intend(journal, NAMED)
+  journal.accepted(again, { id: 'r1' })
+  expect(() => intend(journal, NAMED)).toThrow('"fox-1" was sent before')
+  expect(journal.findByRequest(ADDRESS, 'fox-1')).toMatchObject({
+    id: 'r1',
+    requestId: 'fox-1',
+    identity: identityOf(INTENT.model, INTENT.input),
   })
+})
 
-  it('is missing, not wrong, in a journal of an earlier format', () => {
-    const path = join(temporaryFolder(), 'journal.db')
-    const earlier = new Database(path)
-    earlier.exec(JOURNAL_MIGRATIONS.slice(0, 2).join(';'))
-    earlier.exec(`PRAGMA user_version = 2; INSERT INTO runs (id, address, profile, model, input, identity, phase, status, created_at)
-      VALUES ('r1', '${ADDRESS}', 'default', 'acme/still-1', '{}', 'x', 'going', 'queued', 0)`)
-    earlier.close()
-    const { journal } = createTestJournal(path)
-    expect(journal.list({})).toMatchObject([{ id: 'r1', requestId: undefined }])
-    intend(journal, NAMED)
-    expect(journal.findByRequest(ADDRESS, 'fox-1')?.phase).toBe('sending')
-  })
+it('a request id is missing, not wrong, in a journal of an earlier format', () => {
+  const path = join(temporaryFolder(), 'journal.db')
+  const earlier = new Database(path)
+  earlier.exec(JOURNAL_MIGRATIONS.slice(0, 2).join(';'))
+  earlier.exec(`PRAGMA user_version = 2; INSERT INTO runs (id, address, profile, model, input, identity, phase, status, created_at)
+    VALUES ('r1', '${ADDRESS}', 'default', 'acme/still-1', '{}', 'x', 'going', 'queued', 0)`)
+  earlier.close()
+  const { journal } = createTestJournal(path)
+  expect(journal.list({})).toMatchObject([{ id: 'r1', requestId: undefined }])
+  intend(journal, NAMED)
+  expect(journal.findByRequest(ADDRESS, 'fox-1')?.phase).toBe('sending')
 })
 
 it.each([

@@ -134,41 +134,39 @@ runs:
   })
 })
 
-describe('JSON and CSV', () => {
-  it('leave out the empty rows and columns that a spreadsheet writes', async () => {
-    const text = 'name,prompt,kind,\n,,,\nx,a fox,image,\n , ,,\n'
-    expect(await outline(text, { name: 'a.csv' })).toEqual(['x → x.{ext}'])
-  })
+it('JSON and CSV leave out the empty rows and columns that a spreadsheet writes', async () => {
+  const text = 'name,prompt,kind,\n,,,\nx,a fox,image,\n , ,,\n'
+  expect(await outline(text, { name: 'a.csv' })).toEqual(['x → x.{ext}'])
+})
 
-  it.each([
-    ['a.json', '{"runs": []} x', '1 unexpected scalar at node end'],
-    ['a.json', '[\n"a', '2 missing closing "quote'],
-    ['a.json', '{"runs": [],\n "runs": []}', '2 the key "runs" occurs twice'],
-    ['a.json', '['.repeat(20_000), '1 the text is nested more than 60 levels deep'],
-    ['a.json', '{"a": 1', '1 flow map must end with a }'],
-    [
-      'a.jsonl',
-      '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
-      /^2 invalid JSON: Expected ':' after property name/,
-    ],
-    ['a.csv', 'name,kind,promt\na,image,b', '2 the image model has no field "promt". Did you mean "prompt"?'],
-    ['a.csv', 'name,prompt,name\na,b,c', '1 the column "name" occurs twice'],
-    ['a.csv', 'name,prompt,matrix\na,b,c', /^2 matrix must be a map of lists/],
-    ['a.csv', 'name,kind,prompt\na,image,"x', /^2 invalid CSV: Quote Not Closed/],
-    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2 invalid CSV: Invalid Record Length/],
-    ['a.csv', 'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x', /^2 name must be a text of/],
-    ['a.csv', 'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x', '5 unknown kind "imag". Did you mean "image"?'],
-    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2 input: invalid JSON/],
-  ])('with a mistake are refused with its line: %s %j', async (name, text, problem) => {
-    const [first] = await problemsOf(text, { name })
-    if (typeof problem === 'string') expect(first).toBe(problem)
-    else expect(first).toMatch(problem)
-  })
+it.each([
+  ['a.json', '{"runs": []} x', '1 unexpected scalar at node end'],
+  ['a.json', '[\n"a', '2 missing closing "quote'],
+  ['a.json', '{"runs": [],\n "runs": []}', '2 the key "runs" occurs twice'],
+  ['a.json', '['.repeat(20_000), '1 the text is nested more than 60 levels deep'],
+  ['a.json', '{"a": 1', '1 flow map must end with a }'],
+  [
+    'a.jsonl',
+    '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
+    /^2 invalid JSON: Expected ':' after property name/,
+  ],
+  ['a.csv', 'name,kind,promt\na,image,b', '2 the image model has no field "promt". Did you mean "prompt"?'],
+  ['a.csv', 'name,prompt,name\na,b,c', '1 the column "name" occurs twice'],
+  ['a.csv', 'name,prompt,matrix\na,b,c', /^2 matrix must be a map of lists/],
+  ['a.csv', 'name,kind,prompt\na,image,"x', /^2 invalid CSV: Quote Not Closed/],
+  ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2 invalid CSV: Invalid Record Length/],
+  ['a.csv', 'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x', /^2 name must be a text of/],
+  ['a.csv', 'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x', '5 unknown kind "imag". Did you mean "image"?'],
+  ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2 input: invalid JSON/],
+])('JSON and CSV with a mistake are refused with its line: %s %j', async (name, text, problem) => {
+  const [first] = await problemsOf(text, { name })
+  if (typeof problem === 'string') expect(first).toBe(problem)
+  else expect(first).toMatch(problem)
+})
 
-  it('a cell may hold the input of another model', async () => {
-    const [entry] = await entriesOf('name,model,input\na,acme/x,"{""a"": [1]}"', { name: 'a.csv' })
-    expect(entry).toMatchObject({ kind: undefined, model: 'acme/x', input: { a: [1] } })
-  })
+it('a cell of CSV may hold the input of another model', async () => {
+  const [entry] = await entriesOf('name,model,input\na,acme/x,"{""a"": [1]}"', { name: 'a.csv' })
+  expect(entry).toMatchObject({ kind: undefined, model: 'acme/x', input: { a: [1] } })
 })
 
 describe('a number', () => {

@@ -48,37 +48,35 @@ it('a file has the folders it needs, and the mode of any file', async () => {
   expect(statSync(join(folder, 'a/b/fox.png')).mode & 0o777).toBe(0o666 & ~process.umask())
 })
 
-describe('without --overwrite', () => {
-  it('a file that came meanwhile stays', async () => {
-    const path = join(temporaryFolder(), 'fox.png')
-    const late = async function* () {
-      yield Buffer.alloc(5_000)
-      writeFileSync(path, 'mine')
-      yield PNG
-    }
-    expect(await put(path, {}, late)).toEqual(refused('already exists'))
-    expect(readFileSync(path, 'utf8')).toBe('mine')
-    expect(contents(join(path, '..'))).toEqual(['fox.png'])
-  })
+it('without --overwrite a file that came meanwhile stays', async () => {
+  const path = join(temporaryFolder(), 'fox.png')
+  const late = async function* () {
+    yield Buffer.alloc(5_000)
+    writeFileSync(path, 'mine')
+    yield PNG
+  }
+  expect(await put(path, {}, late)).toEqual(refused('already exists'))
+  expect(readFileSync(path, 'utf8')).toBe('mine')
+  expect(contents(join(path, '..'))).toEqual(['fox.png'])
+})
 
-  it('a name that waits for its extension is refused at the first bytes', async () => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'run-1.png'), 'mine')
-    let asked = 0
-    const chunks = async function* () {
-      for (; asked < 1_000; asked++) yield Buffer.concat([PNG, Buffer.alloc(8_000)])
-    }
-    expect(await put(join(folder, '{id}.{ext}'), {}, chunks)).toEqual(refused('run-1.png already exists'))
-    // One piece is received while the first bytes are looked at.
-    expect(asked).toBeLessThan(100)
-    expect(contents(folder)).toEqual(['run-1.png'])
-  })
+it('without --overwrite a name that waits for its extension is refused at the first bytes', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'run-1.png'), 'mine')
+  let asked = 0
+  const chunks = async function* () {
+    for (; asked < 1_000; asked++) yield Buffer.concat([PNG, Buffer.alloc(8_000)])
+  }
+  expect(await put(join(folder, '{id}.{ext}'), {}, chunks)).toEqual(refused('run-1.png already exists'))
+  // One piece is received while the first bytes are looked at.
+  expect(asked).toBeLessThan(100)
+  expect(contents(folder)).toEqual(['run-1.png'])
+})
 
-  it('a link is in the way, also one that leads nowhere', async () => {
-    const path = join(temporaryFolder(), 'fox.png')
-    symlinkSync('nowhere', path)
-    expect(await put(path)).toEqual(refused('already exists'))
-  })
+it('without --overwrite a link is in the way, also one that leads nowhere', async () => {
+  const path = join(temporaryFolder(), 'fox.png')
+  symlinkSync('nowhere', path)
+  expect(await put(path)).toEqual(refused('already exists'))
 })
 
 it.each([
@@ -158,11 +156,12 @@ describe('with --overwrite', () => {
 })
 
 // A full disk: test/e2e/full-disk.test.ts.
-describe('a disk that does not take it', () => {
-  it.each<[string, (path: string) => void, boolean, string]>([
-    ['a folder', mkdirSync, false, 'fox.png is a folder'],
-    ['a device, with --overwrite', (path) => symlinkSync('/dev/null', path), true, 'is not a regular file'],
-  ])('has %s under the name by the time the file is complete', async (_, make, overwrite, message) => {
+it.each<[string, (path: string) => void, boolean, string]>([
+  ['a folder', mkdirSync, false, 'fox.png is a folder'],
+  ['a device, with --overwrite', (path) => symlinkSync('/dev/null', path), true, 'is not a regular file'],
+])(
+  'a download fails with %s under its name by the time the file is complete',
+  async (_, make, overwrite, message) => {
     const path = join(temporaryFolder(), 'fox.png')
     const chunks = async function* () {
       yield Buffer.alloc(5_000)
@@ -171,24 +170,24 @@ describe('a disk that does not take it', () => {
     }
     expect(await put(path, { overwrite }, chunks)).toEqual(refused(message))
     expect(contents(join(path, '..'))).toEqual(['fox.png'])
-  })
+  },
+)
 
-  it('has a file where a folder should be', async () => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'a'), '')
-    expect(await put(join(folder, 'a/fox.png'))).toEqual(refused('a part of the path is a file'))
-    expect(await put(join(folder, 'a/b/{id}.{ext}'))).toEqual(refused('a part of the path is a file'))
-  })
+it('a download fails with a file where a folder should be', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'a'), '')
+  expect(await put(join(folder, 'a/fox.png'))).toEqual(refused('a part of the path is a file'))
+  expect(await put(join(folder, 'a/b/{id}.{ext}'))).toEqual(refused('a part of the path is a file'))
+})
 
-  it('loses its folder meanwhile', async () => {
-    const folder = join(temporaryFolder(), 'out')
-    const chunks = async function* () {
-      yield Buffer.alloc(5_000)
-      await until('a part', () => existsSync(folder) && contents(folder).length > 0)
-      rmSync(folder, { recursive: true })
-      yield PNG
-    }
-    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the folder does not exist'))
-    expect(contents(join(folder, '..'))).toEqual([])
-  })
+it('a download fails when its folder is removed meanwhile', async () => {
+  const folder = join(temporaryFolder(), 'out')
+  const chunks = async function* () {
+    yield Buffer.alloc(5_000)
+    await until('a part', () => existsSync(folder) && contents(folder).length > 0)
+    rmSync(folder, { recursive: true })
+    yield PNG
+  }
+  expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the folder does not exist'))
+  expect(contents(join(folder, '..'))).toEqual([])
 })

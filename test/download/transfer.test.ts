@@ -140,78 +140,74 @@ it.each<[string, string, Partial<Scripted>, string]>([
   },
 )
 
-describe('a response that is not the file', () => {
-  // What each status means is the table of output-request.test.ts.
-  it.each([206, 404, 416])('ends the download at once: %i', async (code) => {
-    const { fetch, requests } = scriptedList({ status: code, body: '{}' })
-    const { error } = await download({ fetch, url: `${URL}?sig=1` })
-    expect(error).toMatchObject({
-      code: 'download_failed',
-      httpStatus: code,
-      message: `Could not download ${URL}: the host answered ${code}.`,
-      hint: 'The run succeeded and is paid for.',
-    })
-    expect(requests).toHaveLength(1)
+// What each status means is the table of output-request.test.ts.
+it.each([206, 404, 416])('a response that is not the file ends the download at once: %i', async (code) => {
+  const { fetch, requests } = scriptedList({ status: code, body: '{}' })
+  const { error } = await download({ fetch, url: `${URL}?sig=1` })
+  expect(error).toMatchObject({
+    code: 'download_failed',
+    httpStatus: code,
+    message: `Could not download ${URL}: the host answered ${code}.`,
+    hint: 'The run succeeded and is paid for.',
   })
-
-  it('is requested again after the Retry-After of the host', async () => {
-    const { fetch } = scriptedList({ status: 429, headers: { 'retry-after': '20' } })
-    const { error, waits } = await download({ fetch })
-    expect(error).toMatchObject({ httpStatus: 429 })
-    expect(waits).toEqual(Array(5).fill(20_000))
-  })
-
-  it('refuses a web page in place of a picture, and writes no file', async () => {
-    const folder = temporaryFolder()
-    const page = '<!doctype html><title>Sign in</title>'
-    const { fetch } = scriptedList({
-      status: 200,
-      body: page,
-      headers: { 'content-type': 'text/html; charset=utf-8' },
-    })
-    expect((await download({ fetch, folder })).error?.message).toMatch(/a web page instead of the image/)
-    expect(contents(folder)).toEqual([])
-    expect(await download({ fetch, kind: 'model' })).toMatchObject({ ok: true })
-  })
+  expect(requests).toHaveLength(1)
 })
 
-describe('an expired link', () => {
-  it('is replaced by a fresh link', async () => {
-    const { fetch, requests } = scriptedList({ status: 403 }, { status: 200, body: PNG })
-    const result = await download({ fetch, freshUrl: async () => `${URL}?fresh` })
-    expect(result).toMatchObject({ ok: true, file: { url: `${URL}?fresh` }, waits: [] })
-    expect(requests.map(({ url }) => url.href)).toEqual([URL, `${URL}?fresh`])
-  })
+it('a response that is not the file is requested again after the Retry-After of the host', async () => {
+  const { fetch } = scriptedList({ status: 429, headers: { 'retry-after': '20' } })
+  const { error, waits } = await download({ fetch })
+  expect(error).toMatchObject({ httpStatus: 429 })
+  expect(waits).toEqual(Array(5).fill(20_000))
+})
 
-  it('is replaced only once', async () => {
-    let freshened = 0
-    const { fetch, requests } = scriptedList({ status: 403 }, { status: 503 }, { status: 410 })
-    const { error } = await download({ fetch, freshUrl: async () => `${URL}/${++freshened}` })
-    expect(error).toMatchObject({ httpStatus: 410 })
-    expect([requests.length, freshened]).toEqual([3, 1])
+it('a web page in place of a picture is refused, and no file is written', async () => {
+  const folder = temporaryFolder()
+  const page = '<!doctype html><title>Sign in</title>'
+  const { fetch } = scriptedList({
+    status: 200,
+    body: page,
+    headers: { 'content-type': 'text/html; charset=utf-8' },
   })
+  expect((await download({ fetch, folder })).error?.message).toMatch(/a web page instead of the image/)
+  expect(contents(folder)).toEqual([])
+  expect(await download({ fetch, kind: 'model' })).toMatchObject({ ok: true })
+})
 
-  it.each<[string, () => Promise<string | undefined>, number, string]>([
-    ['no other', async () => undefined, 1, 'the host answered 403'],
-    ['the same', async () => URL, 1, 'the host answered 403'],
-    ['one that has expired too', async () => `${URL}/y`, 2, 'host.example/x/y: the host answered 403'],
-    ['a file', async () => 'file:///etc/passwd', 1, 'the URL is not an http or https URL'],
-    [
-      'an error',
-      () => Promise.reject(new Error('the service is away')),
-      1,
-      'the host answered 403, and the service gave no new link: the service is away',
-    ],
-  ])('is an error when the service gives %s', async (_, fresh, asked, message) => {
-    let freshened = 0
-    const { fetch, requests } = scriptedList({ status: 403 })
-    const freshUrl = () => {
-      freshened++
-      return fresh()
-    }
-    expect((await download({ fetch, freshUrl })).error?.message).toContain(message)
-    expect([requests.length, freshened]).toEqual([asked, 1])
-  })
+it('an expired link is replaced by a fresh link', async () => {
+  const { fetch, requests } = scriptedList({ status: 403 }, { status: 200, body: PNG })
+  const result = await download({ fetch, freshUrl: async () => `${URL}?fresh` })
+  expect(result).toMatchObject({ ok: true, file: { url: `${URL}?fresh` }, waits: [] })
+  expect(requests.map(({ url }) => url.href)).toEqual([URL, `${URL}?fresh`])
+})
+
+it('an expired link is replaced only once', async () => {
+  let freshened = 0
+  const { fetch, requests } = scriptedList({ status: 403 }, { status: 503 }, { status: 410 })
+  const { error } = await download({ fetch, freshUrl: async () => `${URL}/${++freshened}` })
+  expect(error).toMatchObject({ httpStatus: 410 })
+  expect([requests.length, freshened]).toEqual([3, 1])
+})
+
+it.each<[string, () => Promise<string | undefined>, number, string]>([
+  ['no other', async () => undefined, 1, 'the host answered 403'],
+  ['the same', async () => URL, 1, 'the host answered 403'],
+  ['one that has expired too', async () => `${URL}/y`, 2, 'host.example/x/y: the host answered 403'],
+  ['a file', async () => 'file:///etc/passwd', 1, 'the URL is not an http or https URL'],
+  [
+    'an error',
+    () => Promise.reject(new Error('the service is away')),
+    1,
+    'the host answered 403, and the service gave no new link: the service is away',
+  ],
+])('an expired link is an error when the service gives %s', async (_, fresh, asked, message) => {
+  let freshened = 0
+  const { fetch, requests } = scriptedList({ status: 403 })
+  const freshUrl = () => {
+    freshened++
+    return fresh()
+  }
+  expect((await download({ fetch, freshUrl })).error?.message).toContain(message)
+  expect([requests.length, freshened]).toEqual([asked, 1])
 })
 
 describe('redirects', () => {

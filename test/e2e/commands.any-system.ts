@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { afterFile } from '../support/after-file.js'
 import { type Environment, filesBelow, start } from '../support/index.js'
 
@@ -123,35 +123,33 @@ it('commands with --local gallery writes a page with relative paths', async () =
   expect(readFileSync(join(folder, 'gallery.html'), 'utf8')).toContain('made/%C3%A9%20fox.png')
 })
 
-describe('commands against serve', () => {
-  let key = ''
-  it('serve prints the lines of the shell of the system', async () => {
-    const served = begin(['serve', '--port', '0', '--data', 'data'])
-    await served.prints('stdout', /VIDEO_MODEL.*\n/)
-    const line = isWindows ? /^(?:set "|\$env:)(\w+)(?:=| = ')([^"'\r\n]+)/gm : /^export (\w+)=(\S+)$/gm
-    const { RUSHES_API_KEY = '', ...others } = Object.fromEntries(
-      [...served.printed.stdout.matchAll(line)].map(([, name, value]) => [name, value]),
-    )
-    key = RUSHES_API_KEY
-    env = { ...env, ...others }
-    expect(Object.keys(others)).toEqual(['RUSHES_BASE_URL', 'RUSHES_IMAGE_MODEL', 'RUSHES_VIDEO_MODEL'])
-  })
+let key = ''
+it('serve prints the lines of the shell of the system', async () => {
+  const served = begin(['serve', '--port', '0', '--data', 'data'])
+  await served.prints('stdout', /VIDEO_MODEL.*\n/)
+  const line = isWindows ? /^(?:set "|\$env:)(\w+)(?:=| = ')([^"'\r\n]+)/gm : /^export (\w+)=(\S+)$/gm
+  const { RUSHES_API_KEY = '', ...others } = Object.fromEntries(
+    [...served.printed.stdout.matchAll(line)].map(([, name, value]) => [name, value]),
+  )
+  key = RUSHES_API_KEY
+  env = { ...env, ...others }
+  expect(Object.keys(others)).toEqual(['RUSHES_BASE_URL', 'RUSHES_IMAGE_MODEL', 'RUSHES_VIDEO_MODEL'])
+})
 
-  it('run takes the key from a file with CRLF', async () => {
-    writeFileSync(join(folder, 'key.txt'), `${key}\r\n`)
-    const { code, stdout } = await run(['run', 'image', 'a fox', '--no-wait'], {
-      RUSHES_API_KEY_FILE: 'key.txt',
-    })
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^run_\w+\r?\n$/)])
+it('run takes the key from a file with CRLF', async () => {
+  writeFileSync(join(folder, 'key.txt'), `${key}\r\n`)
+  const { code, stdout } = await run(['run', 'image', 'a fox', '--no-wait'], {
+    RUSHES_API_KEY_FILE: 'key.txt',
   })
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^run_\w+\r?\n$/)])
+})
 
-  it('wait takes the key from a command with quotes', async () => {
-    mkdirSync(join(folder, 'key tool'))
-    const tool = join(folder, 'key tool', isWindows ? 'key.cmd' : 'key')
-    writeFileSync(tool, isWindows ? `@echo ${key}\r\n` : `#!/bin/sh\necho ${key}\n`, { mode: 0o700 })
-    const { code, stdout } = await run(['wait', '--last', '-o', 'waited.{ext}'], {
-      RUSHES_API_KEY_COMMAND: `"${tool}" "a b"`,
-    })
-    expect([code, stdout]).toEqual([0, 'waited.png\n'])
+it('wait takes the key from a command with quotes', async () => {
+  mkdirSync(join(folder, 'key tool'))
+  const tool = join(folder, 'key tool', isWindows ? 'key.cmd' : 'key')
+  writeFileSync(tool, isWindows ? `@echo ${key}\r\n` : `#!/bin/sh\necho ${key}\n`, { mode: 0o700 })
+  const { code, stdout } = await run(['wait', '--last', '-o', 'waited.{ext}'], {
+    RUSHES_API_KEY_COMMAND: `"${tool}" "a b"`,
   })
+  expect([code, stdout]).toEqual([0, 'waited.png\n'])
 })

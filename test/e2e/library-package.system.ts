@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createPlace, filesBelow, type Service, serve, start } from '../support/index.js'
 import { ROOT, read } from '../support/project.js'
 
@@ -100,47 +100,43 @@ afterAll(() => rmSync(project, { recursive: true, force: true }))
 const node = (words: readonly string[]) =>
   start({ ...service, folder: project }, words, { command: process.execPath, stdin: 'ignore' }).ended
 
-describe('the package', () => {
-  it('contains only the program, its types, docs, examples and skill', () => {
-    const top = new Set(packed.map((path) => path.split('/')[0]))
-    expect([...top].sort()).toEqual([
-      'CHANGELOG.md',
-      'LICENSE',
-      'README.md',
-      'bin',
-      'dist',
-      'docs',
-      'examples',
-      'package.json',
-      'skills',
-    ])
-    const odd = packed.filter(
-      (path) =>
-        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|skills\/rushes\/SKILL\.md|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(ttf|cjs)|dist\/console\/(console|htmx|icon)\.(js|css|svg)|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
-          path,
-        ),
-    )
-    expect(odd).toEqual([])
-    const bytes = packed.reduce((sum, path) => sum + readFileSync(join(unpacked, path)).byteLength, 0)
-    expect(bytes).toBeLessThan(8.75 * 1024 ** 2)
-  })
+it('the package contains only the program, its types, docs, examples and skill', () => {
+  const top = new Set(packed.map((path) => path.split('/')[0]))
+  expect([...top].sort()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'bin',
+    'dist',
+    'docs',
+    'examples',
+    'package.json',
+    'skills',
+  ])
+  const odd = packed.filter(
+    (path) =>
+      !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|skills\/rushes\/SKILL\.md|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(ttf|cjs)|dist\/console\/(console|htmx|icon)\.(js|css|svg)|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
+        path,
+      ),
+  )
+  expect(odd).toEqual([])
+  const bytes = packed.reduce((sum, path) => sum + readFileSync(join(unpacked, path)).byteLength, 0)
+  expect(bytes).toBeLessThan(8.75 * 1024 ** 2)
+})
 
-  it('refers to no file of this machine and no source map', () => {
-    const texts = packed
-      .filter((path) => /\.(js|ts)$/.test(path))
-      .map((path) => [path, readFileSync(join(unpacked, path), 'utf8')] as const)
-    expect(texts.filter(([, text]) => text.includes(ROOT.replace(/\/$/, ''))).map(([path]) => path)).toEqual(
-      [],
-    )
-    expect(texts.filter(([, text]) => /sourceMappingURL=/.test(text)).map(([path]) => path)).toEqual([])
-  })
+it('the package refers to no file of this machine and no source map', () => {
+  const texts = packed
+    .filter((path) => /\.(js|ts)$/.test(path))
+    .map((path) => [path, readFileSync(join(unpacked, path), 'utf8')] as const)
+  expect(texts.filter(([, text]) => text.includes(ROOT.replace(/\/$/, ''))).map(([path]) => path)).toEqual([])
+  expect(texts.filter(([, text]) => /sourceMappingURL=/.test(text)).map(([path]) => path)).toEqual([])
+})
 
-  it('runs as a command', async () => {
-    const { code, stdout } = await node([join(unpacked, 'bin', 'rushes.cjs'), '--version'])
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: `${JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')).version}\n`,
-    })
+it('the package runs as a command', async () => {
+  const { code, stdout } = await node([join(unpacked, 'bin', 'rushes.cjs'), '--version'])
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: `${JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')).version}\n`,
   })
 })
 

@@ -127,36 +127,34 @@ it('two that open the same file at the same time wait for each other', async () 
   await held.terminate()
 })
 
-describe('a transaction', () => {
-  it('on a full disk fails with that error, though SQLite has ended it itself', () => {
-    const database = open(newPath())
-    database.get('PRAGMA max_page_count = 2')
-    expect(() => add(database, 'x'.repeat(100_000))).toThrow(expect.objectContaining({ code: 'SQLITE_FULL' }))
-    expect(() => database.transaction(() => add(database, 'x'.repeat(100_000)))).toThrow(/disk is full/)
-    expect(texts(database)).toEqual([])
-    expect(add(database, 'a')).toBe(1)
-  })
+it('a transaction on a full disk fails with that error, though SQLite has ended it itself', () => {
+  const database = open(newPath())
+  database.get('PRAGMA max_page_count = 2')
+  expect(() => add(database, 'x'.repeat(100_000))).toThrow(expect.objectContaining({ code: 'SQLITE_FULL' }))
+  expect(() => database.transaction(() => add(database, 'x'.repeat(100_000)))).toThrow(/disk is full/)
+  expect(texts(database)).toEqual([])
+  expect(add(database, 'a')).toBe(1)
+})
 
-  it('rolls back when its work throws, and the next one succeeds', () => {
-    const database = open(newPath())
-    const error = new Error('no')
-    const failing = () => {
-      add(database, 'a')
-      throw error
-    }
-    expect(() => database.transaction(failing)).toThrow(error)
-    expect(texts(database)).toEqual([])
-    database.transaction(() => add(database, 'b'))
-    expect(texts(database)).toEqual(['b'])
-  })
+it('a transaction rolls back when its work throws, and the next one succeeds', () => {
+  const database = open(newPath())
+  const error = new Error('no')
+  const failing = () => {
+    add(database, 'a')
+    throw error
+  }
+  expect(() => database.transaction(failing)).toThrow(error)
+  expect(texts(database)).toEqual([])
+  database.transaction(() => add(database, 'b'))
+  expect(texts(database)).toEqual(['b'])
+})
 
-  it('fails and changes nothing when it gets no lock in time', () => {
-    const path = newPath()
-    const one = open(path)
-    const other = open(path, [FIRST], 20)
-    one.transaction(() => expect(() => other.transaction(() => add(other, 'b'))).toThrow(/busy|locked/i))
-    expect(texts(one)).toEqual([])
-  })
+it('a transaction fails and changes nothing when it gets no lock in time', () => {
+  const path = newPath()
+  const one = open(path)
+  const other = open(path, [FIRST], 20)
+  one.transaction(() => expect(() => other.transaction(() => add(other, 'b'))).toThrow(/busy|locked/i))
+  expect(texts(one)).toEqual([])
 })
 
 it.each<[string, (database: OpenDatabase) => unknown]>([

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { exists, nameProblem } from '../../src/host/file-system.js'
 import { temporaryFolder } from '../support/index.js'
 
@@ -29,26 +29,24 @@ it.each([
   expect(nameProblem(path, 'win32')).toBeUndefined()
 })
 
-describe('the file system of a folder', () => {
-  it('accepts a name with the characters that Windows refuses', () => {
-    const folder = temporaryFolder()
-    expect(nameProblem(join(folder, 'not/yet/a:b?*"<>|.png'))).toBeUndefined()
-    expect(nameProblem('a:b?.png')).toBeUndefined()
-  })
+it('the file system of a folder accepts a name with the characters that Windows refuses', () => {
+  const folder = temporaryFolder()
+  expect(nameProblem(join(folder, 'not/yet/a:b?*"<>|.png'))).toBeUndefined()
+  expect(nameProblem('a:b?.png')).toBeUndefined()
+})
 
-  it('refuses a name that is too long, in each folder of the path, also of one that does not exist', () => {
-    const [folder, long] = [temporaryFolder(), 'x'.repeat(256)]
-    for (const path of [join(folder, long), join(folder, 'not/yet', long), join(folder, long, 'fox.png')])
-      expect(nameProblem(path)).toBe('the name is too long')
-    expect(nameProblem(join(folder, 'x'.repeat(255)))).toBeUndefined()
-  })
+it('the file system of a folder refuses a name that is too long, in each folder of the path, also of one that does not exist', () => {
+  const [folder, long] = [temporaryFolder(), 'x'.repeat(256)]
+  for (const path of [join(folder, long), join(folder, 'not/yet', long), join(folder, long, 'fox.png')])
+    expect(nameProblem(path)).toBe('the name is too long')
+  expect(nameProblem(join(folder, 'x'.repeat(255)))).toBeUndefined()
+})
 
-  it('tells whether it opens a file under another spelling of its name', () => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'Fox.png'), '')
-    mkdirSync(join(folder, 'hen.png'))
-    expect(exists(join(folder, 'Fox.png'))).toBe(true)
-    expect(exists(join(folder, 'none.png'))).toBe(false)
-    expect(exists(join(folder, 'Fox.png/below'))).toBe(false)
-  })
+it('the file system of a folder tells whether it opens a file under another spelling of its name', () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'Fox.png'), '')
+  mkdirSync(join(folder, 'hen.png'))
+  expect(exists(join(folder, 'Fox.png'))).toBe(true)
+  expect(exists(join(folder, 'none.png'))).toBe(false)
+  expect(exists(join(folder, 'Fox.png/below'))).toBe(false)
 })

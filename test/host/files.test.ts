@@ -63,41 +63,39 @@ it.each(NO_LINKS)('a second name is a copy where a link fails with %s', async (c
   expect([readFileSync(to, 'utf8'), statSync(to).nlink]).toEqual(['new', 1])
 })
 
-describe('a move that replaces nothing', () => {
-  const [from, to] = [() => join(folder, 'from'), () => join(folder, 'to')]
+const [from, to] = [() => join(folder, 'from'), () => join(folder, 'to')]
 
-  it.each([
-    ['with links', undefined] as const,
-    ...NO_LINKS.map((code) => [`where a link fails with ${code}`, withoutLinks(code)] as const),
-  ])('moves, or says EEXIST, %s', async (_, fileSystem) => {
-    writeFileSync(from(), 'new')
-    await moveWithoutReplacing(from(), to(), fileSystem)
-    expect(readdirSync(folder)).toEqual(['to'])
-    expect(readFileSync(to(), 'utf8')).toBe('new')
-    expect(statSync(to()).nlink).toBe(1)
+it.each([
+  ['with links', undefined] as const,
+  ...NO_LINKS.map((code) => [`where a link fails with ${code}`, withoutLinks(code)] as const),
+])('a move that replaces nothing moves, or says EEXIST, %s', async (_, fileSystem) => {
+  writeFileSync(from(), 'new')
+  await moveWithoutReplacing(from(), to(), fileSystem)
+  expect(readdirSync(folder)).toEqual(['to'])
+  expect(readFileSync(to(), 'utf8')).toBe('new')
+  expect(statSync(to()).nlink).toBe(1)
 
-    writeFileSync(from(), 'newer')
-    await expect(moveWithoutReplacing(from(), to(), fileSystem)).rejects.toMatchObject({ code: 'EEXIST' })
-    expect(readFileSync(to(), 'utf8')).toBe('new')
-    expect(readFileSync(from(), 'utf8')).toBe('newer')
-  })
+  writeFileSync(from(), 'newer')
+  await expect(moveWithoutReplacing(from(), to(), fileSystem)).rejects.toMatchObject({ code: 'EEXIST' })
+  expect(readFileSync(to(), 'utf8')).toBe('new')
+  expect(readFileSync(from(), 'utf8')).toBe('newer')
+})
 
-  it('takes back its claim when the move fails', async () => {
-    const fileSystem = withoutLinks('EISDIR')
-    await expect(moveWithoutReplacing(from(), to(), fileSystem)).rejects.toMatchObject({ code: 'ENOENT' })
-    expect(readdirSync(folder)).toEqual([])
-  })
+it('a move that replaces nothing takes back its claim when the move fails', async () => {
+  const fileSystem = withoutLinks('EISDIR')
+  await expect(moveWithoutReplacing(from(), to(), fileSystem)).rejects.toMatchObject({ code: 'ENOENT' })
+  expect(readdirSync(folder)).toEqual([])
+})
 
-  it('lets exactly one of many win', async () => {
-    for (const fileSystem of [undefined, withoutLinks('EISDIR')]) {
-      const names = Array.from({ length: 8 }, (_, number) => join(folder, `from-${number}`))
-      for (const name of names) writeFileSync(name, name)
-      const moves = names.map((name) => moveWithoutReplacing(name, to(), fileSystem).then(() => name))
-      const won = (await Promise.allSettled(moves)).filter((move) => move.status === 'fulfilled')
-      expect(won.map((move) => move.value)).toEqual([readFileSync(to(), 'utf8')])
-      await removeFile(to())
-    }
-  })
+it('a move that replaces nothing lets exactly one of many win', async () => {
+  for (const fileSystem of [undefined, withoutLinks('EISDIR')]) {
+    const names = Array.from({ length: 8 }, (_, number) => join(folder, `from-${number}`))
+    for (const name of names) writeFileSync(name, name)
+    const moves = names.map((name) => moveWithoutReplacing(name, to(), fileSystem).then(() => name))
+    const won = (await Promise.allSettled(moves)).filter((move) => move.status === 'fulfilled')
+    expect(won.map((move) => move.value)).toEqual([readFileSync(to(), 'utf8')])
+    await removeFile(to())
+  }
 })
 
 it('makes folders for the user alone, and leaves those that exist as they are', () => {

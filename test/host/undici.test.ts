@@ -75,34 +75,30 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe('an exchange', () => {
-  it('brings the status, the headers in any case, and the body', async () => {
-    const { url } = await serve((request, response) => {
-      response.writeHead(418, { 'Retry-After': '3', 'set-cookie': ['a=1', 'b=2'] })
-      response.end(`${request.method} ${request.url}`)
-    })
-    const response = await openNetwork().fetch(get(`${url}a%2Fb?c`))
-    const headers = ['RETRY-AFTER', 'Set-Cookie', 'location'].map((name) => response.header(name))
-    expect([response.status, ...headers]).toEqual([418, '3', 'a=1, b=2', undefined])
-    expect(await readText(response, 1_000)).toBe('GET /a%2Fb?c')
+it('an exchange brings the status, the headers in any case, and the body', async () => {
+  const { url } = await serve((request, response) => {
+    response.writeHead(418, { 'Retry-After': '3', 'set-cookie': ['a=1', 'b=2'] })
+    response.end(`${request.method} ${request.url}`)
   })
+  const response = await openNetwork().fetch(get(`${url}a%2Fb?c`))
+  const headers = ['RETRY-AFTER', 'Set-Cookie', 'location'].map((name) => response.header(name))
+  expect([response.status, ...headers]).toEqual([418, '3', 'a=1, b=2', undefined])
+  expect(await readText(response, 1_000)).toBe('GET /a%2Fb?c')
+})
 
-  it.each([0, 1_000_000])('sends a body of %i bytes, with its length', async (size) => {
-    const body = Buffer.alloc(size, 'abcdefg')
-    const { url } = await serve(async (request, response) => {
-      const whole = Buffer.concat(await request.toArray()).equals(body)
-      response.end(`${whole} ${request.headers['content-length']} ${request.headers['transfer-encoding']}`)
-    })
-    expect(await readText(await openNetwork().fetch(post(url, { body })), 1_000)).toBe(
-      `true ${size} undefined`,
-    )
+it.each([0, 1_000_000])('an exchange sends a body of %i bytes, with its length', async (size) => {
+  const body = Buffer.alloc(size, 'abcdefg')
+  const { url } = await serve(async (request, response) => {
+    const whole = Buffer.concat(await request.toArray()).equals(body)
+    response.end(`${whole} ${request.headers['content-length']} ${request.headers['transfer-encoding']}`)
   })
+  expect(await readText(await openNetwork().fetch(post(url, { body })), 1_000)).toBe(`true ${size} undefined`)
+})
 
-  it('hears a refusal that comes before the body is read', async () => {
-    const { url } = await serve((_, response) => response.writeHead(413).end('too large'))
-    const response = await openNetwork().fetch(post(url, { body: Buffer.alloc(200_000) }))
-    expect([response.status, await readText(response, 1_000)]).toEqual([413, 'too large'])
-  })
+it('an exchange hears a refusal that comes before the body is read', async () => {
+  const { url } = await serve((_, response) => response.writeHead(413).end('too large'))
+  const response = await openNetwork().fetch(post(url, { body: Buffer.alloc(200_000) }))
+  expect([response.status, await readText(response, 1_000)]).toEqual([413, 'too large'])
 })
 
 describe('certainly not sent', () => {
@@ -492,41 +488,39 @@ it('each address of a host has three seconds', async () => {
   expect(connect).toHaveBeenCalledWith(expect.objectContaining({ autoSelectFamilyAttemptTimeout: 3_000 }))
 })
 
-describe('a proxy', () => {
-  it('carries a request to its end', async () => {
-    const { url } = await serve((request, response) => response.end(`for ${request.headers.host}`))
-    const proxy = await createProxy({ to: new URL(url).port })
-    const response = await openNetwork({ env: { HTTP_PROXY: proxy.url } }).fetch(post('http://api.test/'))
-    expect(await readText(response, 100)).toBe('for api.test')
-    expect(proxy.asked).toHaveLength(1)
-  })
+it('a proxy carries a request to its end', async () => {
+  const { url } = await serve((request, response) => response.end(`for ${request.headers.host}`))
+  const proxy = await createProxy({ to: new URL(url).port })
+  const response = await openNetwork({ env: { HTTP_PROXY: proxy.url } }).fetch(post('http://api.test/'))
+  expect(await readText(response, 100)).toBe('for api.test')
+  expect(proxy.asked).toHaveLength(1)
+})
 
-  it.each([
-    ['this machine', 'a.localhost', {}],
-    ['a host that NO_PROXY names', 'api.test', { NO_PROXY: 'api.test' }],
-  ])('is not used for %s', async (_, host, more) => {
-    const { url } = await serve((__, response) => response.end('here'))
-    const proxy = await createProxy({ refuse: 403 })
-    const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url, ...more }
-    const network = openNetwork({ env, lookup: everyNameIsHere })
-    expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
-    expect(proxy.asked).toEqual([])
-  })
+it.each([
+  ['this machine', 'a.localhost', {}],
+  ['a host that NO_PROXY names', 'api.test', { NO_PROXY: 'api.test' }],
+])('a proxy is not used for %s', async (_, host, more) => {
+  const { url } = await serve((__, response) => response.end('here'))
+  const proxy = await createProxy({ refuse: 403 })
+  const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url, ...more }
+  const network = openNetwork({ env, lookup: everyNameIsHere })
+  expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
+  expect(proxy.asked).toEqual([])
+})
 
-  it('fails at once when it closes the connection instead of opening a tunnel', async () => {
-    let connections = 0
-    const proxy = await serveRaw((socket) => {
-      connections++
-      socket.once('data', () => socket.end())
-    })
-    const network = openNetwork({ env: { HTTPS_PROXY: proxy } })
-    const error = await failure(network.fetch(post('https://api.test/')))
-    expect(error).toMatchObject({
-      sent: false,
-      message: 'no connection to the proxy (the connection was closed)',
-    })
-    expect(connections).toBe(1)
+it('a proxy fails at once when it closes the connection instead of opening a tunnel', async () => {
+  let connections = 0
+  const proxy = await serveRaw((socket) => {
+    connections++
+    socket.once('data', () => socket.end())
   })
+  const network = openNetwork({ env: { HTTPS_PROXY: proxy } })
+  const error = await failure(network.fetch(post('https://api.test/')))
+  expect(error).toMatchObject({
+    sent: false,
+    message: 'no connection to the proxy (the connection was closed)',
+  })
+  expect(connections).toBe(1)
 })
 
 const exchange = async (network: Network, request: ServerRequest) =>

@@ -79,31 +79,29 @@ function createWindows(keys: readonly string[] = ['a key', 'a key']) {
   return { clock, path, windows: windows as [SharedWindow, SharedWindow] }
 }
 
-describe('the slots of a key', () => {
-  it('count together in all processes, and each key has its own', () => {
-    const { windows } = createWindows(['a key', 'a key', 'another key'])
-    const [one, other] = windows
-    for (let taken = 0; taken < LIMIT / 2; taken++) for (const window of [one, other]) take(window)
-    expect([take(one), take(other)]).toEqual([100, 100])
-    expect(windows.map((window) => window.used())).toEqual([LIMIT, LIMIT, 0])
-  })
+it('the slots of a key count together in all processes, and each key has its own', () => {
+  const { windows } = createWindows(['a key', 'a key', 'another key'])
+  const [one, other] = windows
+  for (let taken = 0; taken < LIMIT / 2; taken++) for (const window of [one, other]) take(window)
+  expect([take(one), take(other)]).toEqual([100, 100])
+  expect(windows.map((window) => window.used())).toEqual([LIMIT, LIMIT, 0])
+})
 
-  it('leave some free for creates', () => {
-    const [one] = createWindows().windows
-    for (let taken = 0; taken < LIMIT - 2; taken++) take(one)
-    expect(take(one, 2)).toBe(100)
-    expect([take(one), take(one)]).toEqual([0, 0])
-  })
+it('the slots of a key leave some free for creates', () => {
+  const [one] = createWindows().windows
+  for (let taken = 0; taken < LIMIT - 2; taken++) take(one)
+  expect(take(one, 2)).toBe(100)
+  expect([take(one), take(one)]).toEqual([0, 0])
+})
 
-  it('are not granted to any process while they are held back, and a hold is not shortened', async () => {
-    const { clock, windows } = createWindows()
-    const [told, other] = windows
-    told.holdBack(9_000)
-    told.holdBack(2_000)
-    expect([take(told), take(other)]).toEqual([9_000, 9_000])
-    await clock.advance(9_000)
-    expect(take(other)).toBe(0)
-  })
+it('the slots of a key are not granted to any process while they are held back, and a hold is not shortened', async () => {
+  const { clock, windows } = createWindows()
+  const [told, other] = windows
+  told.holdBack(9_000)
+  told.holdBack(2_000)
+  expect([take(told), take(other)]).toEqual([9_000, 9_000])
+  await clock.advance(9_000)
+  expect(take(other)).toBe(0)
 })
 
 it('a restart of the machine costs one window at most: its clock begins anew, and what lies ahead is taken for now', async () => {

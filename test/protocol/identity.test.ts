@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { identityOf, summaryOf, withoutData } from '../../src/protocol/identity.js'
 import { MediaSummary } from '../../src/protocol/media.js'
 import { anyCharacter } from '../support/any-character.js'
@@ -46,82 +46,78 @@ it.each([
   expect(summaryOf(text)).toBeUndefined()
 })
 
-describe('the stored input', () => {
-  it('has a summary for each data: URL in a media parameter, and all other texts whole', () => {
-    const input = { prompt: HELLO, note: 'data:,x', deep: [{ prompt: 'data:,x', n: [7n] }], n: null }
-    expect(withoutData({ ...input, image_urls: ['data:,x', 'https://x', 'data: no comma'] })).toEqual({
-      ...input,
-      image_urls: [summaryOf('data:,x'), 'https://x', 'data: no comma'],
-    })
-  })
-
-  it('has one for each data: URL in a field of an object that its name makes media, and the identity of before', () => {
-    const withUrl = (url: unknown) => ({
-      elements: [
-        { text: HELLO, image_url: url, reference_image_urls: [url, 'https://x'], mask: { voice: url } },
-      ],
-    })
-    expect(withoutData(withUrl(HELLO), ['voice'])).toEqual(withUrl(summaryOf(HELLO)))
-    expect(identityOf('a/b', withUrl(HELLO)).slice(0, 16)).toBe('374e0829d5f45c4d')
-  })
-
-  it.each([null, 'data:,x', ['data:,x'], 7])('of another type is unchanged: %j', (value) => {
-    expect(withoutData(value)).toEqual(value)
+it('the stored input has a summary for each data: URL in a media parameter, and all other texts whole', () => {
+  const input = { prompt: HELLO, note: 'data:,x', deep: [{ prompt: 'data:,x', n: [7n] }], n: null }
+  expect(withoutData({ ...input, image_urls: ['data:,x', 'https://x', 'data: no comma'] })).toEqual({
+    ...input,
+    image_urls: [summaryOf('data:,x'), 'https://x', 'data: no comma'],
   })
 })
 
-describe('the identity of a request', () => {
-  const reversed = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(reversed)
-    if (typeof value !== 'object' || value === null) return value
-    const fields = Object.entries(value).map(([name, each]) => [name, reversed(each)])
-    return Object.fromEntries(fields.reverse())
-  }
-
-  it('does not depend on the order of the fields', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (input) => {
-        expect(identityOf('a/b', reversed(input))).toBe(identityOf('a/b', input))
-      }),
-    )
+it('the stored input has a summary for each data: URL in a field of an object that its name makes media, and the identity of before', () => {
+  const withUrl = (url: unknown) => ({
+    elements: [
+      { text: HELLO, image_url: url, reference_image_urls: [url, 'https://x'], mask: { voice: url } },
+    ],
   })
+  expect(withoutData(withUrl(HELLO), ['voice'])).toEqual(withUrl(summaryOf(HELLO)))
+  expect(identityOf('a/b', withUrl(HELLO)).slice(0, 16)).toBe('374e0829d5f45c4d')
+})
 
-  it('depends on everything else', () => {
-    const input = { prompt: 'x', image_urls: ['data:,1'] }
-    const identities = [
-      identityOf('a/b', input),
-      identityOf('a/c', input),
-      identityOf('a/b', { ...input, image_urls: ['data:,1', 'data:,1'] }),
-      identityOf('a/b', { prompt: 'x' }),
-      identityOf('a/b', { ...input, quality: 'high' }),
-      identityOf('a/b', { ...input, image_urls: 'data:,1' }),
-    ]
-    expect(new Set(identities).size).toBe(identities.length)
-  })
+it.each([null, 'data:,x', ['data:,x'], 7])('the stored input of another type is unchanged: %j', (value) => {
+  expect(withoutData(value)).toEqual(value)
+})
 
-  // Lock files in repositories contain these: another hash would create their rows again.
-  it.each<[string, string, object]>([
-    ['e035f70ee0a7abdc', 'acme/still-1', { prompt: 'a red fox' }],
-    ...[HELLO, summaryOf(HELLO), 'DATA:Image/PNG;charset=x;BASE64, aGVs\nbG8'].map(
-      (url): [string, string, object] => [
-        '01453d5d8d09199d',
-        'acme/still-1',
-        { prompt: 'a fox', image_urls: [url] },
-      ],
-    ),
-    [
-      '4669061aa1f02979',
+const reversed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(reversed)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).map(([name, each]) => [name, reversed(each)])
+  return Object.fromEntries(fields.reverse())
+}
+
+it('the identity of a request does not depend on the order of the fields', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (input) => {
+      expect(identityOf('a/b', reversed(input))).toBe(identityOf('a/b', input))
+    }),
+  )
+})
+
+it('the identity of a request depends on everything else', () => {
+  const input = { prompt: 'x', image_urls: ['data:,1'] }
+  const identities = [
+    identityOf('a/b', input),
+    identityOf('a/c', input),
+    identityOf('a/b', { ...input, image_urls: ['data:,1', 'data:,1'] }),
+    identityOf('a/b', { prompt: 'x' }),
+    identityOf('a/b', { ...input, quality: 'high' }),
+    identityOf('a/b', { ...input, image_urls: 'data:,1' }),
+  ]
+  expect(new Set(identities).size).toBe(identities.length)
+})
+
+// Lock files in repositories contain these: another hash would create their rows again.
+it.each<[string, string, object]>([
+  ['e035f70ee0a7abdc', 'acme/still-1', { prompt: 'a red fox' }],
+  ...[HELLO, summaryOf(HELLO), 'DATA:Image/PNG;charset=x;BASE64, aGVs\nbG8'].map(
+    (url): [string, string, object] => [
+      '01453d5d8d09199d',
       'acme/still-1',
-      { prompt: 'a fox', image_urls: ['data:image/svg+xml,%3Csvg%20width=%22100%25%22%3E%C3%A9'] },
+      { prompt: 'a fox', image_urls: [url] },
     ],
-    [
-      '42bc3a06161f2d56',
-      'acme/other',
-      { text: 'x', seed: 42, scale: 7.5, nested: { list: [1, true, null] }, image_urls: [HELLO] },
-    ],
-  ])('stays %s for %s %j', (identity, model, input) => {
-    expect(identityOf(model, input).slice(0, 16)).toBe(identity)
-  })
+  ),
+  [
+    '4669061aa1f02979',
+    'acme/still-1',
+    { prompt: 'a fox', image_urls: ['data:image/svg+xml,%3Csvg%20width=%22100%25%22%3E%C3%A9'] },
+  ],
+  [
+    '42bc3a06161f2d56',
+    'acme/other',
+    { text: 'x', seed: 42, scale: 7.5, nested: { list: [1, true, null] }, image_urls: [HELLO] },
+  ],
+])('the identity of a request stays %s for %s %j', (identity, model, input) => {
+  expect(identityOf(model, input).slice(0, 16)).toBe(identity)
 })
 
 /** Short, so that texts which mean the same are met often. */

@@ -84,43 +84,41 @@ it.each([
   expect(integerOf(text)).toBe(value)
 })
 
-describe('JSON that broke off', () => {
-  it.each([
-    ['after a string', '{"id":"a"', { id: 'a' }],
-    ['in a string', '{"id":"a', {}],
-    ['after an escaped quote', '{"id":"a\\"', {}],
-    ['after a number that may go on', '{"id":12', {}],
-    ['after a whole number', '{"id":12,', { id: 12 }],
-    ['in a name', '{"id":"a","na', { id: 'a' }],
-    ['after an object', '{"run":{"x":{}},"id":"a","y":{', { run: { x: {} }, id: 'a', y: {} }],
-    ['in a list', '{"list":[{"id":"x"},"y', { list: [{ id: 'x' }] }],
-    [
-      'after a name that objects have anyway',
-      '{"__proto__":{"id":"x"},"id":"a",',
-      { ['__proto__']: { id: 'x' }, id: 'a' },
-    ],
-    ['after a byte order mark', '\uFEFF{"id":"a",', { id: 'a' }],
-    ['at once', '', undefined],
-    ['nowhere', '{"id":"a"}', { id: 'a' }],
-    ['in a page', '<p data="{" id="a"', undefined],
-    ['after a comment', '{/* */"id":"a",', undefined],
-    ['after the value', '{"id":"a"}, "id":"b"', { id: 'a' }],
-    ['in a string with marks', '{"id":"a","message":"{ ] , \\" }', { id: 'a' }],
-    ['after a string with a line end', '{"id":"a","message":"x\ny","n":', { id: 'a', message: 'x y' }],
-  ])('keeps the values that arrived: %s', (_, text, expected) => {
-    expect(JSON.stringify(readTornJson(text))).toBe(JSON.stringify(expected))
-  })
+it.each([
+  ['after a string', '{"id":"a"', { id: 'a' }],
+  ['in a string', '{"id":"a', {}],
+  ['after an escaped quote', '{"id":"a\\"', {}],
+  ['after a number that may go on', '{"id":12', {}],
+  ['after a whole number', '{"id":12,', { id: 12 }],
+  ['in a name', '{"id":"a","na', { id: 'a' }],
+  ['after an object', '{"run":{"x":{}},"id":"a","y":{', { run: { x: {} }, id: 'a', y: {} }],
+  ['in a list', '{"list":[{"id":"x"},"y', { list: [{ id: 'x' }] }],
+  [
+    'after a name that objects have anyway',
+    '{"__proto__":{"id":"x"},"id":"a",',
+    { ['__proto__']: { id: 'x' }, id: 'a' },
+  ],
+  ['after a byte order mark', '\uFEFF{"id":"a",', { id: 'a' }],
+  ['at once', '', undefined],
+  ['nowhere', '{"id":"a"}', { id: 'a' }],
+  ['in a page', '<p data="{" id="a"', undefined],
+  ['after a comment', '{/* */"id":"a",', undefined],
+  ['after the value', '{"id":"a"}, "id":"b"', { id: 'a' }],
+  ['in a string with marks', '{"id":"a","message":"{ ] , \\" }', { id: 'a' }],
+  ['after a string with a line end', '{"id":"a","message":"x\ny","n":', { id: 'a', message: 'x y' }],
+])('JSON that broke off keeps the values that arrived: %s', (_, text, expected) => {
+  expect(JSON.stringify(readTornJson(text))).toBe(JSON.stringify(expected))
+})
 
-  it('may have any number of levels', () => {
-    expect(readTornJson(`{"id":"a","deep":${'['.repeat(100_000)}`)).toMatchObject({ id: 'a' })
-  })
+it('JSON that broke off may have any number of levels', () => {
+  expect(readTornJson(`{"id":"a","deep":${'['.repeat(100_000)}`)).toMatchObject({ id: 'a' })
+})
 
-  it('keeps the id once it has arrived, wherever the text ends', () => {
-    const text = JSON.stringify({ data: { id: 'a"b\\', runs: [{ id: 'x' }] }, status: 'é🦊', n: 1 })
-    const end = text.indexOf('","runs') + 1
-    for (let length = 0; length <= text.length; length++) {
-      const body = readTornJson(text.slice(0, length)) as { data?: { id?: string } } | undefined
-      expect(body?.data?.id).toBe(length >= end ? 'a"b\\' : undefined)
-    }
-  })
+it('JSON that broke off keeps the id once it has arrived, wherever the text ends', () => {
+  const text = JSON.stringify({ data: { id: 'a"b\\', runs: [{ id: 'x' }] }, status: 'é🦊', n: 1 })
+  const end = text.indexOf('","runs') + 1
+  for (let length = 0; length <= text.length; length++) {
+    const body = readTornJson(text.slice(0, length)) as { data?: { id?: string } } | undefined
+    expect(body?.data?.id).toBe(length >= end ? 'a"b\\' : undefined)
+  }
 })

@@ -55,49 +55,48 @@ describe('the inputs', () => {
   })
 })
 
-describe('an input', () => {
-  const said = (kind: 'video' | 'image', input: object) =>
-    inputProblems(builtInSchema(kind), input as Record<string, unknown>).map(
-      ({ parameter, message }) => `${parameter} ${message}`,
-    )
+const said = (kind: 'video' | 'image', input: object) =>
+  inputProblems(builtInSchema(kind), input as Record<string, unknown>).map(
+    ({ parameter, message }) => `${parameter} ${message}`,
+  )
 
-  // Every allowed value: batch/manifest-schema.test.ts.
-  it('may have an empty prompt, unknown parameters, and as many references as its kind allows', () => {
-    for (const kind of KINDS) expect(said(kind, { prompt: '' })).toEqual([])
-    expect(said('image', { prompt: 'x', image_urls: Array(14).fill('u'), seed: 1 })).toEqual([])
-    expect(said('video', { prompt: 'x', image_urls: Array(99).fill('u') })).toEqual([])
-  })
+// Every allowed value: batch/manifest-schema.test.ts.
+it('an input may have an empty prompt, unknown parameters, and as many references as its kind allows', () => {
+  for (const kind of KINDS) expect(said(kind, { prompt: '' })).toEqual([])
+  expect(said('image', { prompt: 'x', image_urls: Array(14).fill('u'), seed: 1 })).toEqual([])
+  expect(said('video', { prompt: 'x', image_urls: Array(99).fill('u') })).toEqual([])
+})
 
-  it('lists one problem for each wrong parameter', () => {
-    expect(said('video', {})).toEqual(['prompt is missing'])
-    expect(
-      said('video', { prompt: 1, aspect_ratio: '16x9', resolution: '1080', duration: 5, image_urls: 'u' }),
-    ).toEqual([
-      'prompt must be text, not 1',
-      'aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)',
-      'resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)',
-      'duration must be one of the strings 5, 10, not 5 (did you mean "5"?)',
-      'image_urls must be a list of strings, not "u"',
-    ])
-    expect(said('image', { prompt: 'x', image_urls: ['u', 2, null], quality: { toString: 1 } })).toEqual([
-      'quality must be one of basic, high, not {"toString":1}',
-      'image_urls/1 must be text, not 2',
-      'image_urls/2 must be text, not null',
-    ])
-    expect(said('image', { prompt: 'x', image_urls: Array(15).fill('u'), quality: 'x'.repeat(500) })).toEqual(
-      [`quality must be one of basic, high, not "${'x'.repeat(98)}…`, 'image_urls takes at most 14, not 15'],
-    )
-  })
+it('an input has one problem for each wrong parameter', () => {
+  expect(said('video', {})).toEqual(['prompt is missing'])
+  expect(
+    said('video', { prompt: 1, aspect_ratio: '16x9', resolution: '1080', duration: 5, image_urls: 'u' }),
+  ).toEqual([
+    'prompt must be text, not 1',
+    'aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)',
+    'resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)',
+    'duration must be one of the strings 5, 10, not 5 (did you mean "5"?)',
+    'image_urls must be a list of strings, not "u"',
+  ])
+  expect(said('image', { prompt: 'x', image_urls: ['u', 2, null], quality: { toString: 1 } })).toEqual([
+    'quality must be one of basic, high, not {"toString":1}',
+    'image_urls/1 must be text, not 2',
+    'image_urls/2 must be text, not null',
+  ])
+  expect(said('image', { prompt: 'x', image_urls: Array(15).fill('u'), quality: 'x'.repeat(500) })).toEqual([
+    `quality must be one of basic, high, not "${'x'.repeat(98)}…`,
+    'image_urls takes at most 14, not 15',
+  ])
+})
 
-  it('with unknown fields names the nearest known one', () => {
-    expect(
-      unknownFields(builtInSchema('video'), { prompt: 'x', aspectratio: '1:1', seed: 1, Durations: '5' }),
-    ).toEqual([
-      { name: 'aspectratio', nearest: 'aspect_ratio' },
-      { name: 'seed', nearest: undefined },
-      { name: 'Durations', nearest: 'duration' },
-    ])
-  })
+it('an input with unknown fields names the nearest known one', () => {
+  expect(
+    unknownFields(builtInSchema('video'), { prompt: 'x', aspectratio: '1:1', seed: 1, Durations: '5' }),
+  ).toEqual([
+    { name: 'aspectratio', nearest: 'aspect_ratio' },
+    { name: 'seed', nearest: undefined },
+    { name: 'Durations', nearest: 'duration' },
+  ])
 })
 
 it.each<[unknown, readonly string[] | undefined]>([

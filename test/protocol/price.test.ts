@@ -67,26 +67,24 @@ it.each<[readonly (number | undefined)[], number, number]>([
   expect(sumOf(estimates)).toEqual({ millionths, withoutPrice })
 })
 
-describe('an amount', () => {
-  it.each([
-    ['12.5', 12_500_000],
-    ['0.000001', 1],
-    ['999999999.999999', 999_999_999_999_999],
-  ])('%j is %d millionths', (text, millionths) => {
-    expect(parseAmount(text)).toBe(millionths)
-  })
+it.each([
+  ['12.5', 12_500_000],
+  ['0.000001', 1],
+  ['999999999.999999', 999_999_999_999_999],
+])('an amount %j is %d millionths', (text, millionths) => {
+  expect(parseAmount(text)).toBe(millionths)
+})
 
-  it('rejects every other text', () => {
-    const others = ['', '.5', '5.', '-1', '1e3', '1,5', ' 1', '0.0000001', '1234567890', '１', '0x1']
-    expect(others.filter((text) => parseAmount(text) !== undefined)).toEqual([])
-  })
+it('an amount is no other text', () => {
+  const others = ['', '.5', '5.', '-1', '1e3', '1,5', ' 1', '0.0000001', '1234567890', '１', '0x1']
+  expect(others.filter((text) => parseAmount(text) !== undefined)).toEqual([])
+})
 
-  it.each([
-    [0, '0 USD'],
-    [400_000, '0.4 USD'],
-    [999_999_999_999_999, '999999999.999999 USD'],
-  ])('%d millionths are %j', (millionths, text) => {
-    expect(amountText(millionths, 'USD')).toBe(text)
-    expect(`${amountOf(millionths)} USD`).toBe(text)
-  })
+it.each([
+  [0, '0 USD'],
+  [400_000, '0.4 USD'],
+  [999_999_999_999_999, '999999999.999999 USD'],
+])('an amount %d millionths are %j', (millionths, text) => {
+  expect(amountText(millionths, 'USD')).toBe(text)
+  expect(`${amountOf(millionths)} USD`).toBe(text)
 })

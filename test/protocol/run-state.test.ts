@@ -149,29 +149,24 @@ describe('a run', () => {
   })
 })
 
-describe('the statuses', () => {
-  it('mean failure in any case and spacing: exactly these', () => {
-    expect(FAILURE_STATUSES).toEqual(
-      'failed failure error errored canceled cancelled aborted expired rejected timeout timed_out'.split(' '),
-    )
-    for (const word of FAILURE_STATUSES)
-      for (const written of [word, word.toUpperCase(), ` ${word} `]) expect(phaseOf(written)).toBe('failed')
-  })
+it('the statuses mean failure in any case and spacing: exactly these', () => {
+  expect(FAILURE_STATUSES).toEqual(
+    'failed failure error errored canceled cancelled aborted expired rejected timeout timed_out'.split(' '),
+  )
+  for (const word of FAILURE_STATUSES)
+    for (const written of [word, word.toUpperCase(), ` ${word} `]) expect(phaseOf(written)).toBe('failed')
+})
 
-  it.each([
-    [' Succeeded ', 'succeeded'],
-    ...['queued', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '].map((each) => [
-      each,
-      'running',
-    ]),
-    ['MODERATED', 'failed', 'moderated'],
-    ['blocked', 'failed', ' Blocked '],
-  ])('%j mean %s (further failures: %s)', (status = '', phase, further) => {
-    expect(phaseOf(status, further === undefined ? [] : [further])).toBe(phase)
-  })
+it.each([
+  [' Succeeded ', 'succeeded'],
+  ...['queued', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '].map((each) => [each, 'running']),
+  ['MODERATED', 'failed', 'moderated'],
+  ['blocked', 'failed', ' Blocked '],
+])('the statuses %j mean %s (further failures: %s)', (status = '', phase, further) => {
+  expect(phaseOf(status, further === undefined ? [] : [further])).toBe(phase)
+})
 
-  it('of the local service are understood by the client', () => {
-    const phases = LOCAL_STATUSES.map((status) => phaseOf(status))
-    expect(phases).toEqual(['running', 'running', 'succeeded', 'failed', 'failed'])
-  })
+it('the statuses of the local service are understood by the client', () => {
+  const phases = LOCAL_STATUSES.map((status) => phaseOf(status))
+  expect(phases).toEqual(['running', 'running', 'succeeded', 'failed', 'failed'])
 })

@@ -236,45 +236,43 @@ it('the last status request of a run whose limit has passed finds its end', asyn
   expect([ends, sent]).toEqual([{ a: 'succeeded' }, ['create a 0', 'look a 1', 'look a 1']])
 })
 
-describe('a signal', () => {
-  it('ends what is followed, sends no further create, and waits for the answer to the one in flight', async () => {
-    const events: string[] = []
-    const tried = bench('=x a b', {
-      createMs: 4_000,
-      runMs: 9e9,
-      onEvent: (event) => {
-        events.push(event.is)
-        if (event.is === 'status') tried.interrupts.interrupt('SIGINT')
-      },
-    })
-    await tried.run()
-    expect(tried.ends).toEqual({ x: 'running: signal', a: 'running: signal', b: 'unsent' })
-    expect(creates(tried.sent)).toEqual(['a 0'])
-    expect(events).toContain('unanswered')
+it('a signal ends what is followed, sends no further create, and waits for the answer to the one in flight', async () => {
+  const events: string[] = []
+  const tried = bench('=x a b', {
+    createMs: 4_000,
+    runMs: 9e9,
+    onEvent: (event) => {
+      events.push(event.is)
+      if (event.is === 'status') tried.interrupts.interrupt('SIGINT')
+    },
   })
+  await tried.run()
+  expect(tried.ends).toEqual({ x: 'running: signal', a: 'running: signal', b: 'unsent' })
+  expect(creates(tried.sent)).toEqual(['a 0'])
+  expect(events).toContain('unanswered')
+})
 
-  it('that waits for the event loop when the command begins stops the first create', async () => {
-    const { run, interrupts, ends, sent } = bench('a b')
-    // Node handles a signal in the next turn of the event loop at the earliest.
-    setImmediate(() => interrupts.interrupt('SIGINT'))
-    await run()
-    expect([ends, sent]).toEqual([{ a: 'unsent', b: 'unsent' }, []])
-  })
+it('a signal that waits for the event loop when the command begins stops the first create', async () => {
+  const { run, interrupts, ends, sent } = bench('a b')
+  // Node handles a signal in the next turn of the event loop at the earliest.
+  setImmediate(() => interrupts.interrupt('SIGINT'))
+  await run()
+  expect([ends, sent]).toEqual([{ a: 'unsent', b: 'unsent' }, []])
+})
 
-  it('leaves a create without an answer unconfirmed after ten seconds', async () => {
-    const endedAt: Record<string, number> = {}
-    const tried = bench('=x a', {
-      createMs: 60_000,
-      runMs: 9e9,
-      onEvent(event) {
-        if (event.is === 'status') tried.interrupts.interrupt('SIGTERM')
-        if (event.is === 'ended') endedAt[event.run.row.name] = tried.clock.monotonic()
-      },
-    })
-    await tried.run()
-    expect(tried.ends).toEqual({ x: 'running: signal', a: 'unconfirmed' })
-    expect(endedAt).toEqual({ x: 0, a: 10_000 })
+it('a signal leaves a create without an answer unconfirmed after ten seconds', async () => {
+  const endedAt: Record<string, number> = {}
+  const tried = bench('=x a', {
+    createMs: 60_000,
+    runMs: 9e9,
+    onEvent(event) {
+      if (event.is === 'status') tried.interrupts.interrupt('SIGTERM')
+      if (event.is === 'ended') endedAt[event.run.row.name] = tried.clock.monotonic()
+    },
   })
+  await tried.run()
+  expect(tried.ends).toEqual({ x: 'running: signal', a: 'unconfirmed' })
+  expect(endedAt).toEqual({ x: 0, a: 10_000 })
 })
 
 it('a reader that is slow delays no request', async () => {

@@ -1,5 +1,5 @@
 /** Waiting: the interval between status requests, the patience with errors, and what ends a wait. */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { pollWindow } from '../../src/runs/follow.js'
 import { states, wait } from '../../src/runs/wait.js'
@@ -15,66 +15,62 @@ const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
 const BROKEN: Scripted = { status: 500 }
 const random = () => 0
 
-describe('the interval between status requests', () => {
-  it.each([
-    ['idle', 0, 1_000, 1_050],
-    ['less than a quarter of the budget', 0.2, 1_000, 1_050],
-    ['a quarter', 0.25, 1_000, 2_000],
-    ['half of the budget', 0.5, 1_000, 2_000],
-    ['three quarters', 0.75, 2_500, 3_500],
-    ['all of it', 1, 4_000, 5_000],
-  ])('follows the budget in use: %s', (_, load, min, max) => {
-    expect(pollWindow(load)).toEqual({ min, max })
-  })
-
-  it('takes 1 to 1.05 s, and 1 to 2 s from a quarter of the budget', async () => {
-    const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
-    const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE])
-    const options = { client, clock, random: () => dice.shift() ?? 0 }
-    await clock.runUntil(wait(options, 'r1', { createdAtMs: 0 }))
-    expect(atMs).toEqual([1_000, 2_000, 3_025, 4_075, 5_100, 6_600, 8_100])
-  })
-
-  it.each([
-    ['1 s after the create of this process, not after the begin of the wait', 0, 1_000],
-    ['at once for a run that another process created', undefined, 700],
-  ])('begins %s', async (_, createdAtMs, firstAtMs) => {
-    const { client, clock, atMs } = createBench([DONE])
-    await clock.advance(700)
-    await clock.runUntil(wait({ client, clock, random }, 'r1', { createdAtMs }))
-    expect(atMs).toEqual([firstAtMs])
-  })
+it.each([
+  ['idle', 0, 1_000, 1_050],
+  ['less than a quarter of the budget', 0.2, 1_000, 1_050],
+  ['a quarter', 0.25, 1_000, 2_000],
+  ['half of the budget', 0.5, 1_000, 2_000],
+  ['three quarters', 0.75, 2_500, 3_500],
+  ['all of it', 1, 4_000, 5_000],
+])('the interval between status requests follows the budget in use: %s', (_, load, min, max) => {
+  expect(pollWindow(load)).toEqual({ min, max })
 })
 
-describe('a wait', () => {
-  it('yields every state, the last one final', async () => {
-    const { client, clock } = createBench([GOING, GOING, FAILED])
-    const seen: string[] = []
-    const watching = async () => {
-      for await (const { status } of states({ client, clock, random }, 'r1')) seen.push(status)
-    }
-    await clock.runUntil(watching())
-    expect(seen).toEqual(['processing', 'processing', 'failed'])
-  })
+it('the interval between status requests takes 1 to 1.05 s, and 1 to 2 s from a quarter of the budget', async () => {
+  const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
+  const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE])
+  const options = { client, clock, random: () => dice.shift() ?? 0 }
+  await clock.runUntil(wait(options, 'r1', { createdAtMs: 0 }))
+  expect(atMs).toEqual([1_000, 2_000, 3_025, 4_075, 5_100, 6_600, 8_100])
+})
 
-  it('leaves no timer behind when it is left early', async () => {
-    const { client, clock, requests } = createBench([GOING, GOING])
-    const first = async () => {
-      for await (const state of states({ client, clock, random }, 'r1', { timeoutMs: 60_000 }))
-        return state.status
-    }
-    expect(await clock.runUntil(first())).toBe('processing')
-    await clock.advance(120_000)
-    expect([clock.sleepers, requests.length]).toEqual([0, 1])
-  })
+it.each([
+  ['1 s after the create of this process, not after the begin of the wait', 0, 1_000],
+  ['at once for a run that another process created', undefined, 700],
+])('a wait sends its first status request %s', async (_, createdAtMs, firstAtMs) => {
+  const { client, clock, atMs } = createBench([DONE])
+  await clock.advance(700)
+  await clock.runUntil(wait({ client, clock, random }, 'r1', { createdAtMs }))
+  expect(atMs).toEqual([firstAtMs])
+})
 
-  it('reports errors of the service and continues', async () => {
-    const { client, clock, atMs } = createBench([BROKEN, lost(), GOING, BROKEN, DONE])
-    const told: string[] = []
-    await clock.runUntil(wait({ client, clock, random }, 'r1', { onTrouble: ({ code }) => told.push(code) }))
-    expect(told).toEqual(['service_error', 'network', 'service_error'])
-    expect(atMs).toEqual([0, 1_000, 3_000, 4_000, 5_000])
-  })
+it('a wait yields every state, the last one final', async () => {
+  const { client, clock } = createBench([GOING, GOING, FAILED])
+  const seen: string[] = []
+  const watching = async () => {
+    for await (const { status } of states({ client, clock, random }, 'r1')) seen.push(status)
+  }
+  await clock.runUntil(watching())
+  expect(seen).toEqual(['processing', 'processing', 'failed'])
+})
+
+it('a wait leaves no timer behind when it is left early', async () => {
+  const { client, clock, requests } = createBench([GOING, GOING])
+  const first = async () => {
+    for await (const state of states({ client, clock, random }, 'r1', { timeoutMs: 60_000 }))
+      return state.status
+  }
+  expect(await clock.runUntil(first())).toBe('processing')
+  await clock.advance(120_000)
+  expect([clock.sleepers, requests.length]).toEqual([0, 1])
+})
+
+it('a wait reports errors of the service and continues', async () => {
+  const { client, clock, atMs } = createBench([BROKEN, lost(), GOING, BROKEN, DONE])
+  const told: string[] = []
+  await clock.runUntil(wait({ client, clock, random }, 'r1', { onTrouble: ({ code }) => told.push(code) }))
+  expect(told).toEqual(['service_error', 'network', 'service_error'])
+  expect(atMs).toEqual([0, 1_000, 3_000, 4_000, 5_000])
 })
 
 // Every other answer, and when the patience is exhausted: follow.test.ts.

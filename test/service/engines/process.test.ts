@@ -91,7 +91,10 @@ test('the end of standard error is for the owner of the run, and no logger finds
     .then(() => expect.unreachable())
     .catch((error) => error)
   expect(crash.stderrTail).toMatch(/^out of canvas/)
-  expect(crashLimitFor(crash).failure.message).toContain('End of its standard error: out of canvas')
+  expect(crashLimitFor(crash).failure).toEqual({
+    code: 'renderer_crashed',
+    message: expect.stringMatching(/three times .+ End of its standard error: out of canvas/),
+  })
   const logged: string[] = []
   const take = (...parts: readonly unknown[]) => void logged.push(inspect(parts, { depth: 9 }))
   const events: Log = { error: take, warn: take, info: take, debug: take }

@@ -1,13 +1,5 @@
 import { expect, test } from 'vitest'
-import { RendererCrashed } from '../../../src/service/engines/engine.js'
-import { crashLimitFor, failureOf } from '../../../src/service/worker/attempt.js'
-
-test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
-  const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))
-  expect(crashes).toBe(3)
-  expect(failure.code).toBe('renderer_crashed')
-  expect(failure.message).toMatch(/^The engine crashed three times .+: out of memory$/)
-})
+import { failureOf } from '../../../src/service/worker/attempt.js'
 
 test('a system error is reported by its code, without the paths of its message', () => {
   const error = Object.assign(new Error("ENOSPC: no space left, write '/secret/path'"), {

@@ -3,16 +3,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { ANN } from '../support/console.js'
-import {
-  type CommandLine,
-  createCliService,
-  dataWords,
-  openStoreOf,
-  outputOf,
-  usageErrorOf,
-  wordsOf,
-} from '../support/index.js'
-import { storedText } from '../support/test-database.js'
+import { type CommandLine, createCliService, outputOf, usageErrorOf, wordsOf } from '../support/index.js'
+import { dataWords, openStoreOf, storedText } from '../support/test-database.js'
 
 async function createAdmin() {
   const service = await createCliService()

@@ -8,7 +8,6 @@ import {
   type CommandLine,
   createCliService,
   createHome,
-  dataWords,
   lines,
   objects,
   outputOf,
@@ -18,7 +17,7 @@ import {
   usageErrorOf,
   wordsOf,
 } from '../support/index.js'
-import { runSql, storedText, usesPostgres } from '../support/test-database.js'
+import { dataWords, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */
 async function createAdmin(options = {}) {

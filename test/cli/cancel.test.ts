@@ -9,7 +9,6 @@ import {
   createHome,
   lines,
   objects,
-  openStoreOf,
   outputOf,
   responseOf,
   runCli,
@@ -19,6 +18,7 @@ import {
   usageErrorOf,
 } from '../support/index.js'
 import { claimRun, held } from '../support/runs.js'
+import { openStoreOf } from '../support/test-database.js'
 
 const TERMINAL = { stdin: true, stdout: true, stderr: true }
 

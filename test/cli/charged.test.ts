@@ -2,16 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import {
-  ask,
-  createLocalHome,
-  createTestService,
-  ended,
-  lines,
-  objects,
-  openModels,
-  outputOf,
-} from '../support/index.js'
+import { ask, createLocalHome, createTestService, ended, lines, objects, outputOf } from '../support/index.js'
+import { openModels } from '../support/model-servers/engine.js'
 import { SECRET } from '../support/model-servers/fal.js'
 import { createOpenRouterServer, type OpenRouterOptions } from '../support/model-servers/openrouter.js'
 

@@ -4,9 +4,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { createLocalHome, lines, ONE_PIXEL_PNG, openStoreOf, outputOf } from '../support/index.js'
+import { createLocalHome, lines, ONE_PIXEL_PNG, outputOf } from '../support/index.js'
 import { claimRun } from '../support/runs.js'
-import { runSql } from '../support/test-database.js'
+import { openStoreOf, runSql } from '../support/test-database.js'
 
 it('--local --no-wait leaves runs in the queue, also while another one is rendered, until a command waits for them', async () => {
   const { run, file, preview } = createLocalHome()

@@ -7,6 +7,7 @@ import { raceAbort } from '../../src/host/abort.js'
 import type { Fetch } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { sha256 } from '../support/family.js'
+import { withFaults } from '../support/faults.js'
 import {
   type CliService,
   createCliService,
@@ -21,7 +22,6 @@ import {
   temporaryFolder,
   until,
   usageErrorOf,
-  withFaults,
 } from '../support/index.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
 

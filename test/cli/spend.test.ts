@@ -10,7 +10,6 @@ import {
   createCliService,
   createFamilyEngine,
   createHome,
-  dataWords,
   finishedState,
   type Home,
   LOOPBACK_URL,
@@ -22,6 +21,7 @@ import {
   withJournal,
 } from '../support/index.js'
 import type { PastRun } from '../support/journal.js'
+import { dataWords } from '../support/test-database.js'
 
 const UP = { urls: [] }
 const FAILED = { state: { status: 'failed', phase: 'failed' } } as const

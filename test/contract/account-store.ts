@@ -1,6 +1,6 @@
 /** What every database keeps to about keys and credits. */
 import { describe, expect, test } from 'vitest'
-import { newRun } from '../support/index.js'
+import { newRun } from '../support/runs.js'
 import { fillStore, type OpenStore } from './filled-store.js'
 
 export function accountContract(open: OpenStore): void {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { NewRun } from '../../src/service/store/run.js'
-import { claimRun, held } from '../support/index.js'
+import { claimRun, held } from '../support/runs.js'
 import { crashLimit, FAILURE, fillStore, type OpenStore, OUTPUT } from './filled-store.js'
 
 const LIMIT = crashLimit(2)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
 import type { NewRun } from '../../src/service/store/run.js'
-import { claimRun, held } from '../support/index.js'
+import { claimRun, held } from '../support/runs.js'
 import { FAILURE, fillStore, numbers, type OpenDatabase, OUTPUT } from './filled-store.js'
 
 const DAY_MS = 86_400_000

@@ -1,6 +1,6 @@
 /** What the ledger of every database refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
-import { claimRun, held } from '../support/index.js'
+import { claimRun, held } from '../support/runs.js'
 import { FAILURE, fillStore, type OpenDatabase } from './filled-store.js'
 
 export function creditLedgerContract(open: OpenDatabase): void {

@@ -6,15 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RenderJob } from '../../src/service/engines/engine.js'
-import {
-  type EngineDocument,
-  jobOf,
-  type ModelServer,
-  openEngine,
-  type ServerFault,
-  savedFile,
-  until,
-} from '../support/index.js'
+import { type ModelServer, type ServerFault, until } from '../support/index.js'
+import { type EngineDocument, jobOf, openEngine, savedFile } from '../support/model-servers/engine.js'
 import { pngOf } from '../support/model-servers/pictures.js'
 
 export interface EngineSubject {

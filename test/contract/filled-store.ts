@@ -2,7 +2,7 @@
 import type { Store } from '../../src/service/store/index.js'
 import type { NewKey } from '../../src/service/store/keys.js'
 import type { CrashLimit, NewRun } from '../../src/service/store/run.js'
-import { newRun, storedOutput } from '../support/index.js'
+import { newRun, storedOutput } from '../support/runs.js'
 
 /** Gives an empty store. It is called within a test. */
 export type OpenStore = () => Store | Promise<Store>

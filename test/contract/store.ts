@@ -4,7 +4,7 @@ import { LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.j
 import type { StoredJob } from '../../src/service/engines/engine.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { ClaimRequest } from '../../src/service/store/run.js'
-import { claimRun, held } from '../support/index.js'
+import { claimRun, held } from '../support/runs.js'
 import { CRASHED, crashLimit, FAILURE, fillStore, type OpenStore, OUTPUT } from './filled-store.js'
 
 const LIMIT = crashLimit(3)

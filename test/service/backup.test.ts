@@ -12,10 +12,10 @@ import {
   createTestService,
   FOX,
   finished,
-  newRun,
   runOf,
   temporaryFolder,
 } from '../support/index.js'
+import { newRun } from '../support/runs.js'
 
 const RUNS = '/api/v1/runs'
 

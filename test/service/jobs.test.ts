@@ -8,11 +8,10 @@ import {
   createTestService,
   ended,
   finished,
-  modelsFile,
-  openModels,
   temporaryFolder,
   until,
 } from '../support/index.js'
+import { modelsFile, openModels } from '../support/model-servers/engine.js'
 import { createImagesServer, type ImagesDialect } from '../support/model-servers/images.js'
 import { createVideosServer, type VideosOptions } from '../support/model-servers/videos.js'
 

@@ -13,24 +13,22 @@ import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sq
 import {
   addAccount,
   ask,
-  claimRun,
   created,
   createInstantEngine,
   createTestService,
   ended,
   FOX,
   finished,
-  newRun,
   ONE_PIXEL_URL,
   runOf,
-  runSql,
-  type TestData,
   type TestService,
   temporaryFolder,
   until,
 } from '../support/index.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
+import { claimRun, newRun } from '../support/runs.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
+import { runSql, type TestData } from '../support/test-database.js'
 
 /** The data of a stopped service with runs of every status. */
 async function grow() {

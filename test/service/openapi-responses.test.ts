@@ -17,12 +17,12 @@ import {
   finished,
   ONE_PIXEL_PNG,
   ONE_PIXEL_URL,
-  runSql,
   type TestService,
 } from '../support/index.js'
 import { createHead, dial } from '../support/line.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import { TEST_BASE_URL } from '../support/service.js'
+import { runSql } from '../support/test-database.js'
 import { createDocumentCheck, type Exchange } from './openapi-check.js'
 
 /** Sends bytes, and reads until the service closes the connection. */

@@ -28,8 +28,8 @@ import {
   runOf,
   type TestService,
   until,
-  usesPostgres,
 } from '../support/index.js'
+import { usesPostgres } from '../support/test-database.js'
 
 const TEN = 'abcdefghij'
 const ETAG = /^"[0-9a-f]{64}"$/

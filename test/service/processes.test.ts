@@ -7,15 +7,8 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/admin.js'
 import { built } from '../support/built.js'
-import {
-  createTestService,
-  databaseUrlOf,
-  ended,
-  openStoreOf,
-  temporaryFolder,
-  until,
-  usesPostgres,
-} from '../support/index.js'
+import { createTestService, ended, temporaryFolder, until } from '../support/index.js'
+import { databaseUrlOf, openStoreOf, usesPostgres } from '../support/test-database.js'
 
 let program: string
 let renderer: string

@@ -13,12 +13,11 @@ import {
   FOX,
   finished,
   ONE_PIXEL_URL,
-  openStoreOf,
   runOf,
-  runSql,
   temporaryFolder,
   until,
 } from '../support/index.js'
+import { openStoreOf, runSql } from '../support/test-database.js'
 
 const RUNS = '/api/v1/runs'
 

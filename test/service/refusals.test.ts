@@ -8,11 +8,9 @@ import {
   created,
   createTestService,
   FOX,
-  openStoreOf,
-  runSql,
   type TestService,
-  usesPostgres,
 } from '../support/index.js'
+import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
 
 const RUNS = '/api/v1/runs'
 const IMAGE = LOCAL_MODELS.image

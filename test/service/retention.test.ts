@@ -21,18 +21,16 @@ import { silentLog } from '../../src/service/worker/log.js'
 import { Retention, type RetentionOptions } from '../../src/service/worker/retention.js'
 import {
   ask,
-  claimRun,
   createManualClock,
   createTestService,
   FOX,
   finished,
-  held,
-  newRun,
   ONE_PIXEL_URL,
   runOf,
   temporaryFolder,
 } from '../support/index.js'
 import { readyDatabase } from '../support/ready-database.js'
+import { claimRun, held, newRun } from '../support/runs.js'
 
 const RETAIN_MS = 60_000
 

@@ -1,6 +1,6 @@
 /**
  * The fixtures of the tests, from one place: a folder, a home, a server, a service and the binary. Each ends itself, with
- * the test or the file that made it. README.md has a test with each.
+ * the test or the file that made it. README.md has a test with each, and names the modules with more.
  */
 
 export { whenOver } from './after-file.js'
@@ -31,7 +31,6 @@ export {
   createHome,
   createListedHome,
   createLocalHome,
-  createsIn,
   type Home,
   type HomeOptions,
   LOOPBACK_URL,
@@ -49,7 +48,7 @@ export {
   wordsOf,
 } from './cli.js'
 export { createManualClock, type ManualClock } from './clock.js'
-// A service in this process, and what it renders.
+// What a service in this process renders.
 export {
   createCommandedEngine,
   createFamilyEngine,
@@ -57,20 +56,8 @@ export {
   ONE_PIXEL_PNG,
   ONE_PIXEL_URL,
 } from './engines.js'
-// Faults between rushes and a service.
-export { withFaults } from './faults.js'
+// The journal of a home.
 export { addRow, fillJournal, finishedState, rowsOf, withJournal } from './journal.js'
-// An engine, alone or in a service.
-export {
-  createEngineOf,
-  type EngineDocument,
-  jobOf,
-  modelsFile,
-  openEngine,
-  openModels,
-  readEngineOf,
-  savedFile,
-} from './model-servers/engine.js'
 // A server that is not rushes, on a real port.
 export {
   createGate,
@@ -79,9 +66,11 @@ export {
   type ServerAnswer,
   type ServerFault,
 } from './model-servers/http.js'
-// Connections on loopback, and a folder.
+// Connections on loopback.
 export { listen, openNetwork } from './network.js'
+// `rushes serve` for many users.
 export { onePixel, overPort, personAt, quickEngines, serveQuickly } from './quick-service.js'
+// Responses without a network.
 export {
   rejection,
   responseOf,
@@ -90,8 +79,7 @@ export {
   type Step,
   scriptedList,
 } from './responses.js'
-// The store of a service, and runs in it.
-export { claimRun, held, newRun, storedOutput, storedRun } from './runs.js'
+// A service in this process, and requests to it.
 export {
   type Answer,
   type Asking,
@@ -108,12 +96,4 @@ export {
   type TestServiceOptions,
 } from './service.js'
 export { temporaryFolder } from './temporary-folder.js'
-export {
-  databaseUrlOf,
-  dataWords,
-  openStoreOf,
-  runSql,
-  type TestData,
-  usesPostgres,
-} from './test-database.js'
 export { until } from './until.js'

@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Engine } from '../../../src/service/engines/engine.js'
-import { createCliService, createCommandedEngine, withFaults } from '../../support/index.js'
+import { withFaults } from '../../support/faults.js'
+import { createCliService, createCommandedEngine } from '../../support/index.js'
 import { type McpOptions, type McpProcess, openMcp } from '../../support/mcp.js'
 
 const PRICES = {

@@ -10,6 +10,8 @@ import { frameRateOf } from '../../../src/service/engines/comfyui/find-slots.js'
 import { placeIn } from '../../../src/service/engines/comfyui/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
+import { temporaryFolder, until } from '../../support/index.js'
+import { type ComfyOptions, createComfyServer } from '../../support/model-servers/comfyui.js'
 import {
   createEngineOf,
   type EngineDocument,
@@ -17,10 +19,7 @@ import {
   openEngine,
   readEngineOf,
   savedFile,
-  temporaryFolder,
-  until,
-} from '../../support/index.js'
-import { type ComfyOptions, createComfyServer } from '../../support/model-servers/comfyui.js'
+} from '../../support/model-servers/engine.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
 import { IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
 

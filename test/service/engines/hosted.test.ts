@@ -6,15 +6,9 @@ import {
   type RenderJob,
   RunCanceled,
 } from '../../../src/service/engines/engine.js'
-import {
-  createEngineOf,
-  createManualClock,
-  jobOf,
-  ONE_PIXEL_PNG,
-  savedFile,
-  until,
-} from '../../support/index.js'
+import { createManualClock, ONE_PIXEL_PNG, until } from '../../support/index.js'
 import { createCogServer, dataUri } from '../../support/model-servers/cog.js'
+import { createEngineOf, jobOf, savedFile } from '../../support/model-servers/engine.js'
 import { createFalServer, type FalOptions, SECRET } from '../../support/model-servers/fal.js'
 import { createOpenRouterServer } from '../../support/model-servers/openrouter.js'
 import { createReplicateServer, type ReplicateOptions } from '../../support/model-servers/replicate.js'

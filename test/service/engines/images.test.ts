@@ -1,16 +1,14 @@
 /** The engine `images` against servers that speak each dialect, as read in the sources of the programs. */
 import { describe, expect, test } from 'vitest'
 import { resultOf, testEngine } from '../../contract/engine.js'
+import { type ModelServer, type ServerAnswer, until } from '../../support/index.js'
 import {
   type EngineDocument,
   jobOf,
-  type ModelServer,
   openEngine,
   readEngineOf,
-  type ServerAnswer,
   savedFile,
-  until,
-} from '../../support/index.js'
+} from '../../support/model-servers/engine.js'
 import { createImagesServer, type ImagesDialect } from '../../support/model-servers/images.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
 

@@ -17,13 +17,13 @@ import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js
 import {
   createGate,
   createManualClock,
-  jobOf,
   type ServerAnswer,
   type ServerFault,
   temporaryFolder,
   until,
   whenOver,
 } from '../../support/index.js'
+import { jobOf } from '../../support/model-servers/engine.js'
 import {
   createProvider,
   createProviderServer,

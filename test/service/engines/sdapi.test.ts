@@ -1,7 +1,7 @@
 /** The engine `sdapi` against servers that speak AUTOMATIC1111's interface. */
 import { expect, test } from 'vitest'
 import { resultOf, testEngine } from '../../contract/engine.js'
-import { jobOf, openEngine } from '../../support/index.js'
+import { jobOf, openEngine } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
 import { sizeOfPng } from '../../support/model-servers/pictures.js'
 

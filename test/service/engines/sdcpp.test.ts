@@ -2,14 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { resultOf, testEngine } from '../../contract/engine.js'
+import { temporaryFolder, until } from '../../support/index.js'
 import {
   type EngineDocument,
   openEngine,
   readEngineOf,
   savedFile,
-  temporaryFolder,
-  until,
-} from '../../support/index.js'
+} from '../../support/model-servers/engine.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
 import { createSdcppServer, type SdcppOptions } from '../../support/model-servers/sdcpp.js'
 

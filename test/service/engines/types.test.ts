@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
-import { jobOf, modelsFile, openModels } from '../../support/index.js'
+import { jobOf, modelsFile, openModels } from '../../support/model-servers/engine.js'
 
 test('the docs describe each type of engine', () => {
   const read = (page: string) => readFileSync(new URL(`../../../docs/${page}`, import.meta.url), 'utf8')

@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { saveBase64 } from '../../../src/service/engines/upstream/outputs.js'
 import { failedAnswer, isFinalAnswer } from '../../../src/service/engines/upstream/upstream-error.js'
-import { createManualClock, jobOf, responseOf } from '../../support/index.js'
+import { createManualClock, responseOf } from '../../support/index.js'
+import { jobOf } from '../../support/model-servers/engine.js'
 
 test('a request gives up after ten minutes of 503, with the words of the server', async () => {
   const clock = createManualClock()

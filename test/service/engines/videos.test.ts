@@ -4,15 +4,13 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
+import { createGate, temporaryFolder, until } from '../../support/index.js'
 import {
-  createGate,
   type EngineDocument,
   openEngine,
   readEngineOf,
   savedFile,
-  temporaryFolder,
-  until,
-} from '../../support/index.js'
+} from '../../support/model-servers/engine.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
 import { createVideosServer, FILM, type VideosOptions } from '../../support/model-servers/videos.js'
 

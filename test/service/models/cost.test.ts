@@ -7,7 +7,7 @@ import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { chargesForRuns } from '../../../src/service/models/model-with-engine.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { modelsFile } from '../../support/index.js'
+import { modelsFile } from '../../support/model-servers/engine.js'
 
 const ENV = { FAL_KEY: 'fal-secret', REPLICATE_API_TOKEN: 'r8_secret' }
 const FAL = { type: 'fal', model: 'fal-ai/flux/dev' }

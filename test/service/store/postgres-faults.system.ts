@@ -8,7 +8,7 @@ import type { PostgresOptions } from '../../../src/service/store/postgres/index.
 import { DatabaseUnavailable } from '../../../src/service/store/sql.js'
 import { fillStore } from '../../contract/filled-store.js'
 import { createConsoleService, signInByLink, submitRun, wordsOf } from '../../support/console.js'
-import { claimRun, createManualClock, held, newRun, storedOutput } from '../../support/index.js'
+import { createManualClock } from '../../support/index.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -19,6 +19,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { claimRun, held, newRun, storedOutput } from '../../support/runs.js'
 
 const output = (token: string) => storedOutput({ token })
 

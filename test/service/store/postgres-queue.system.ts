@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../../src/service/store/index.js'
 import type { NewRun } from '../../../src/service/store/run.js'
 import { crashLimit, FAILURE } from '../../contract/filled-store.js'
-import { claimRun, held, newRun } from '../../support/index.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -12,6 +11,7 @@ import {
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
+import { claimRun, held, newRun } from '../../support/runs.js'
 
 const ACCOUNTS = 4
 

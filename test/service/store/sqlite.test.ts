@@ -11,8 +11,9 @@ import {
   SQLITE_SCRIPTS,
 } from '../../../src/service/store/sqlite/index.js'
 import { databaseContract } from '../../contract/databases.js'
-import { claimRun, temporaryFolder } from '../../support/index.js'
+import { temporaryFolder } from '../../support/index.js'
 import { readyDatabase } from '../../support/ready-database.js'
+import { claimRun } from '../../support/runs.js'
 import { OLD_ROWS } from './old-rows.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')

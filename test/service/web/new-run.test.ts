@@ -19,9 +19,9 @@ import {
   FOX,
   ONE_PIXEL_PNG,
   runOf,
-  runSql,
   type TestService,
 } from '../../support/index.js'
+import { runSql } from '../../support/test-database.js'
 
 const PNG = new File([ONE_PIXEL_PNG], 'fox.png', { type: 'image/png' })
 

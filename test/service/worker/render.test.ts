@@ -11,7 +11,8 @@ import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { failureOf } from '../../../src/service/worker/attempt.js'
 import { render } from '../../../src/service/worker/render.js'
-import { createInstantEngine, storedRun, temporaryFolder } from '../../support/index.js'
+import { createInstantEngine, temporaryFolder } from '../../support/index.js'
+import { storedRun } from '../../support/runs.js'
 
 const RUN = storedRun()
 

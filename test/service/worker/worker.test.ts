@@ -12,11 +12,11 @@ import { createWorker } from '../../../src/service/worker/worker.js'
 import {
   createInstantEngine,
   createManualClock,
-  storedRun,
   temporaryFolder,
   until,
   whenOver,
 } from '../../support/index.js'
+import { storedRun } from '../../support/runs.js'
 
 const RUN = storedRun()
 

@@ -311,14 +311,8 @@ async function startNginx(nodes: readonly [number, number]): Promise<Nginx> {
   return { port, tlsPort, errors: () => readFileSync(errors, 'utf8'), checked }
 }
 
-interface FakeNode {
-  readonly port: number
-  /** First line of each received request. */
-  readonly requests: readonly string[]
-}
-
-/** Starts a node that handles the first bytes of every connection with this function. */
-async function startFakeNode(answer: (socket: Socket) => void): Promise<FakeNode> {
+/** Starts a node that handles the first bytes of every connection with this function. `requests`: the first line of each. */
+async function startFakeNode(answer: (socket: Socket) => void) {
   const requests: string[] = []
   const server = createServer((socket) => {
     socket.on('error', () => {})

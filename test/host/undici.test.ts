@@ -552,13 +552,8 @@ it('a connection of a poll is not used for a create', async () => {
   expect(served.connections()).toBe(2)
 })
 
-interface Proxy {
-  readonly url: string
-  /** First line of every request. */
-  readonly asked: readonly string[]
-}
-
-async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: string }): Promise<Proxy> {
+/** `asked`: the first line of every request. */
+async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: string }) {
   const asked: string[] = []
   const server = createHttpServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)

@@ -33,7 +33,7 @@ export interface Place {
   with(more: Environment): Place
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string

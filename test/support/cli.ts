@@ -241,7 +241,7 @@ export interface CliService extends TestService, Pick<Home, 'home' | 'rows'> {
   creates(): readonly CreateBody[]
 }
 
-export interface CreateBody {
+interface CreateBody {
   readonly model: string
   readonly input: Readonly<Record<string, unknown>>
 }

@@ -2,7 +2,7 @@
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer } from './http.js'
 
-export interface CogServer extends ModelServer {
+interface CogServer extends ModelServer {
   /** Ids of the predictions that were started, in order. */
   readonly started: readonly string[]
   readonly canceled: readonly string[]

@@ -15,7 +15,7 @@ interface Job {
   readonly clientId: string | undefined
 }
 
-export interface ComfyServer extends ModelServer {
+interface ComfyServer extends ModelServer {
   /** Ids of the jobs that wait or run, in order. The first one runs. */
   queue(): readonly string[]
   /** Ids of all jobs that were started to render, in order. */

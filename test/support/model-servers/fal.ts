@@ -5,7 +5,7 @@ import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequ
 /** A key of fal is an id and a secret. */
 export const SECRET = 'id-of-the-key:key-of-the-user-7f3a'
 
-export interface FalJob {
+interface FalJob {
   readonly id: string
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ export interface FalOptions {
   result?(job: FalJob, picture: string): ServerAnswer
 }
 
-export interface FalServer extends ModelServer {
+interface FalServer extends ModelServer {
   /** Accepted jobs, in order. Each one costs money. */
   readonly jobs: FalJob[]
   readonly canceled: readonly string[]

@@ -23,10 +23,10 @@ export interface ServerAnswer {
 }
 
 /** After `bytes` of the real answer, the connection breaks, or the server stops to send. */
-export type BodyFault = { readonly bytes: number; readonly ending: 'reset' | 'pause' }
+type BodyFault = { readonly bytes: number; readonly ending: 'reset' | 'pause' }
 
 /** The real answer, or another one, but only when this promise has settled. */
-export type LateFault = { readonly after: Promise<unknown>; readonly answer?: ServerAnswer }
+type LateFault = { readonly after: Promise<unknown>; readonly answer?: ServerAnswer }
 
 /** `reset`: the connection breaks before the answer. `lose`: only after the server has acted. `hang`: no answer. */
 export type ServerFault = ServerAnswer | BodyFault | LateFault | 'reset' | 'lose' | 'hang'
@@ -58,7 +58,7 @@ export interface ModelServer {
   reopen(): Promise<void>
 }
 
-export type ServerRoutes = (request: ServerRequest) => ServerAnswer | Promise<ServerAnswer>
+type ServerRoutes = (request: ServerRequest) => ServerAnswer | Promise<ServerAnswer>
 
 /** The server is closed when the test or file ends. */
 export async function createModelServer(routes: ServerRoutes): Promise<ModelServer> {

@@ -12,7 +12,7 @@ export interface OpenRouterOptions {
   readonly outputs?: number
 }
 
-export interface OpenRouterServer extends ModelServer {
+interface OpenRouterServer extends ModelServer {
   /** Accepted requests, in order. Each one costs money. */
   readonly bodies: Readonly<Record<string, unknown>>[]
 }

@@ -9,7 +9,7 @@ import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 
-export interface ProviderJob {
+interface ProviderJob {
   readonly id: string
   readonly input: Readonly<Record<string, unknown>>
   status: string

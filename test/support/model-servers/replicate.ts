@@ -3,7 +3,7 @@ import { ONE_PIXEL_PNG } from '../engines.js'
 import { SECRET } from './fal.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 
-export interface Prediction {
+interface Prediction {
   readonly id: string
   readonly model: string
   readonly version: string | undefined
@@ -19,7 +19,7 @@ export interface ReplicateOptions {
   ended?(prediction: Prediction, picture: string): object
 }
 
-export interface ReplicateServer extends ModelServer {
+interface ReplicateServer extends ModelServer {
   /** Accepted predictions, in order. Each one costs money. */
   readonly predictions: Prediction[]
   readonly files: readonly Buffer[]

@@ -14,7 +14,7 @@ interface Job {
   looks: number
 }
 
-export interface SdcppServer extends ModelServer {
+interface SdcppServer extends ModelServer {
   readonly jobs: readonly Job[]
 }
 

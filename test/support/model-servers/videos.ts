@@ -4,7 +4,7 @@
  */
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 
-export interface VideosJob {
+interface VideosJob {
   readonly id: string
   /** Fields of the form; a file as its name and its bytes. */
   readonly fields: Readonly<Record<string, string | { readonly name: string; readonly bytes: Buffer }>>
@@ -12,7 +12,7 @@ export interface VideosJob {
   looks: number
 }
 
-export interface VideosServer extends ModelServer {
+interface VideosServer extends ModelServer {
   readonly jobs: readonly VideosJob[]
   /** Ids of the jobs that a DELETE cancelled. */
   readonly cancelled: readonly string[]

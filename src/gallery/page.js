@@ -168,7 +168,9 @@ function fill(select) {
   const values = [...new Set(items.flatMap((item) => item.values[select.id]))]
     .filter((value) => value !== '')
     .sort()
-  select.append(...values.map((value) => element('option', { value }, KIND_WORDS[value] ?? value)))
+  // A label may be `image`, or `constructor`.
+  const words = (value) => (select.id === 'kind' ? KIND_WORDS[value] : value)
+  select.append(...values.map((value) => element('option', { value }, words(value))))
   select.hidden = values.length < (select.id === 'label' || select.id === 'manifest' ? 1 : 2)
 }
 

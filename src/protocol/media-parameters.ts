@@ -22,7 +22,8 @@ const mediaIn = (text: unknown): MediaType | undefined =>
 
 /**
  * Returns the media that a parameter takes, by its schema: `media` of rushes, `x-cog-accept` of Replicate, `_fal_ui_field`
- * and `ui.field` of fal, `format: uri`, or its name (`end_image_url`, `mask`). Undefined for plain text.
+ * and `ui.field` of fal, `format: uri`, or its name (`end_image_url`, `mask`). Undefined for plain text, which a prompt always
+ * is: a document from a service must not make a file of its words.
  */
 export function mediaOfParameter(
   name: string,
@@ -30,7 +31,13 @@ export function mediaOfParameter(
 ): MediaType | undefined {
   const { type, items, media } = schema
   const inner = type === 'array' ? items : schema
-  if (!isObject(inner) || inner.type !== 'string' || inner.enum !== undefined || media === false)
+  if (
+    name === 'prompt' ||
+    !isObject(inner) ||
+    inner.type !== 'string' ||
+    inner.enum !== undefined ||
+    media === false
+  )
     return undefined
   const { 'x-cog-accept': accept, format, _fal_ui_field: field, ui } = { ...schema, ...inner }
   const named = MEDIA_TYPES.find((each) => [media, field, isObject(ui) && ui.field].includes(each))

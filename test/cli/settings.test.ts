@@ -292,6 +292,14 @@ it.each(['{ broken', '[{"timeout":"5m"}]', '{"profiles":[1]}', '{"profiles":{"de
   },
 )
 
+it.each(['{"apiKey":rk_hand}', '{"profiles":{"default":{"apiKey":{"value":\'rk_hand\'}}}}', 'rk_hand'])(
+  'a key in a config file that is not valid JSON is not printed: %s',
+  async (config) => {
+    const { run } = createHome({ config, env: NO_KEY })
+    expect(usageErrorOf(await run('status x'))).not.toContain('rk_h')
+  },
+)
+
 it.each(['{"apiKey":"rk_hand"}', '{"profiles":{"default":{"apiKey":"rk_hand"}}}'])(
   'a key that was written into the config file by hand is not used and not printed: %s',
   async (config) => {

@@ -104,7 +104,7 @@ describePages('the page of rushes gallery', (pages) => {
 
   it('filters by words, kind, model, label and manifest, and says how many results match', async () => {
     const { page, text, texts } = await open([
-      { prompt: 'a red fox', labels: ['spring', XSS], manifest: 'shots.yaml', row: 'hero' },
+      { prompt: 'a red fox', labels: ['spring', XSS, 'constructor'], manifest: 'shots.yaml', row: 'hero' },
       { prompt: 'a boat', model: 'acme/cinema-1', paths: ['b.mp4'] },
       { prompt: 'a blue fox', model: 'acme/still-2', labels: ['spring'] },
     ])
@@ -129,6 +129,7 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await search('hero')).toEqual(['a red fox'])
     await search('')
     expect(await choose('Label', XSS)).toEqual(['a red fox'])
+    expect(await choose('Label', 'constructor')).toEqual(['a red fox'])
     expect(await choose('Label', 'spring')).toEqual(['a red fox', 'a blue fox'])
     expect(await choose('Manifest', 'shots.yaml')).toEqual(['a red fox'])
     expect(await text('#grid li:not([hidden]) .name')).toBe('hero')

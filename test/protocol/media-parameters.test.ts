@@ -30,7 +30,7 @@ it.each([
   ['image', { type: 'boolean' }, undefined],
   ['picture', {}, undefined],
   ['picture', { media: 'image' }, 'image'],
-  ['prompt', {}, undefined],
+  ['prompt', { media: 'file' }, undefined],
 ] as const)('%s with %j takes %s', (name, more, media) => {
   expect(mediaOfParameter(name, { type: 'string', ...more })).toBe(media)
 })

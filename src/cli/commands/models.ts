@@ -3,7 +3,15 @@ import type { Command } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { describeError, errorCode, isSystemError } from '../../host/system-error.js'
 import { documentJson } from '../../protocol/model-document.js'
-import { describeValues, KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
+import {
+  describeValues,
+  KINDS,
+  type Kind,
+  listedValues,
+  MODEL_INPUTS,
+  type ModelDocument,
+  type ParameterSchema,
+} from '../../protocol/models.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
 import { capitalized, didYouMean, orList, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-models.js'
@@ -259,7 +267,7 @@ async function printModel(
     title,
     flags.get(name) ?? `input.${name}`,
     input.required.includes(name) ? 'required' : 'optional',
-    cell(describeValues(schema, ' ').replace(/^a /, '')),
+    cell(valuesText(schema)),
     cell(`${schema.description}${defaultText(schema)}${flags.has(name) ? '' : ' (set with --input)'}`.trim()),
   ])
   const factors = Object.entries(price?.factors ?? {}).flatMap(([name, byValue]) =>
@@ -273,6 +281,10 @@ async function printModel(
     { optional: ['REQUIRED'] },
   )
 }
+
+/** The listed values, or the type without its article. */
+const valuesText = (schema: ParameterSchema): string =>
+  listedValues(schema)?.join(' ') ?? describeValues(schema, ' ').replace(/^a /, '')
 
 /** The lowest and the highest price of a run: `1–2 credits`. Empty if the price is not known. */
 function priceText(document: ModelDocument, prices: Prices): string {

@@ -80,7 +80,9 @@ function optionOf({ flag, schema, isMedia }: Parameter): Option {
     const option = create(' <text>', `${joined(description)} (${values})`.trim()).argParser(repeated)
     return listed === undefined ? option : withValues(option, listed)
   }
-  if (listed !== undefined) return withValues(create(' <value>', joined(description, values)), listed)
+  // Values are not capitalized.
+  if (listed !== undefined)
+    return withValues(create(' <value>', joined(description || 'one of', values)), listed)
   if (schema.type !== 'string') return create(' <n>', joined(description, values))
   return create(' <text>', joined(description, schema.maxLength === undefined ? '' : values))
 }

@@ -2,7 +2,7 @@
 import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media-parameters.js'
 import { MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
-import { shortened } from '../../protocol/text.js'
+import { percentDecoded, shortened } from '../../protocol/text.js'
 import type { Json } from './published.js'
 
 export interface MappedInput {
@@ -97,7 +97,7 @@ const valueAt = (root: unknown, reference: string): unknown =>
     .split('/')
     .slice(1)
     .reduce<unknown>((at, step) => {
-      const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
+      const key = percentDecoded(step).replaceAll('~1', '/').replaceAll('~0', '~')
       return isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
     }, root)
 

@@ -3,7 +3,7 @@
  * loading it takes half of the start-up time.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
 import { configPath } from './folders.js'
@@ -82,7 +82,7 @@ const unreadable = (path: string, error: unknown) =>
 
 /** Parses the file without the byte order mark that some Windows editors add. */
 function parseConfig(text: string): Record<string, unknown> {
-  const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+  const value = parseJsonUnquoted(text.replace(/^\uFEFF/, ''))
   if (!isObject(value)) throw new Error('it must be a JSON object ({…})')
   const { profiles = {} } = value
   // Rejects profiles of another type, which the next change would delete.
@@ -90,6 +90,15 @@ function parseConfig(text: string): Record<string, unknown> {
   const invalidName = Object.keys(profiles).find((name) => !isObject(profiles[name]))
   if (invalidName !== undefined) throw new Error(`"profiles.${invalidName}" must be a JSON object ({…})`)
   return { ...value }
+}
+
+/** Throws the errors of `JSON.parse` without the text that they quote, which may be the API key. */
+function parseJsonUnquoted(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Error(messageOf(error).replace(/, (\.{3})?".*$/s, ' in JSON'))
+  }
 }
 
 /**

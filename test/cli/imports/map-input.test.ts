@@ -14,6 +14,7 @@ const ROOT = {
       Lora: { type: 'object', properties: { path: { type: 'string' }, scale: { type: 'number' } } },
       Loop: { allOf: [{ $ref: '#/components/schemas/Loop' }] },
       'a/b': { type: 'boolean' },
+      '100%': { type: 'boolean' },
     },
   },
 }
@@ -38,6 +39,7 @@ describe('a published property', () => {
       { type: 'string', description: 'Shape', enum: ['1:1', '16:9'], default: '1:1' },
     ],
     ['follows a reference', ref('a~1b'), { type: 'boolean' }],
+    ['follows a reference that is not encoded', ref('100%'), { type: 'boolean' }],
     ['follows an endless reference to its end', ref('Loop'), {}],
     [
       'loses null in anyOf',

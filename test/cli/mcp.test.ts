@@ -540,12 +540,15 @@ it('a call of a batch right after a cancelled one waits until that has ended, an
   expect(service.creates()).toHaveLength(2)
 })
 
-it('a batch reads no manifest and no media outside the folder, and reports the lines of problems', async () => {
+it('a batch reads no manifest and no media outside the folder, writes no lock file there, and reports the lines of problems', async () => {
   const { service, mcp } = await open()
   const elsewhere = join(temporaryFolder(), 'a.png')
   writeFileSync(elsewhere, ONE_PIXEL_PNG)
   write(mcp, 'far.yaml', `- { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`)
   write(mcp, 'bad.yaml', 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
+  write(mcp, 'link.yaml', '- { name: a, kind: image, prompt: x }\n')
+  const lock = join(temporaryFolder(), 'link.lock.json')
+  symlinkSync(lock, join(mcp.folder, 'link.lock.json'))
   const film = { name: 'acme/film', kind: 'image', input: { mask: { type: 'string' } } }
   write(mcp, 'film.json', JSON.stringify(film))
   await service.run(['models', 'add', join(mcp.folder, 'film.json')])
@@ -554,6 +557,7 @@ it('a batch reads no manifest and no media outside the folder, and reports the l
     ['plan_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
     ['run_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
     ['run_batch', { manifest: '../shots.yaml' }, 'manifest: ../shots.yaml is outside'],
+    ['run_batch', { manifest: 'link.yaml' }, `lock file: ${lock} is outside`],
     ['plan_batch', { manifest: 'bad.yaml' }, 'The manifest'],
     ['create_model_run', mask('../a.png'), 'mask: ../a.png is outside'],
     ['create_model_run', mask('bad.yaml'), 'bad.yaml is not a PNG'],

@@ -1,5 +1,6 @@
 /** Tools for runs that exist, for what this machine knows, and for batches: each runs a command and returns its `--json`. */
 import { dirname, join } from 'node:path'
+import { lockFileOf } from '../../batch/lock/file.js'
 import { usageError } from '../../errors.js'
 import { writeJson } from '../../protocol/json.js'
 import { isObject } from '../../protocol/parse.js'
@@ -135,8 +136,11 @@ const manifestOf = (session: McpSession, { args }: Call): string =>
 
 async function batch(session: McpSession, call: Call, { ctx }: Job, flags: BatchFlags): Promise<number> {
   const { only, force } = call.args
+  const manifest = manifestOf(session, call)
+  // It may be a link, and is written.
+  session.fileIn(lockFileOf(manifest), 'lock file')
   return runManifest(ctx, {
-    manifest: manifestOf(session, call),
+    manifest,
     limit: await session.limit(),
     flags: {
       ...flags,

@@ -139,6 +139,7 @@ test.each<[what: string, end: string, request: string, fault: ServerFault, times
   ['four refusals of the key', RESULT, 'GET /requests/', { status: 401, body: NO_KEY }, 4],
   ['four answers about the balance', RESULT, 'GET /requests/', { status: 402, body: NO_KEY }, 4],
   ['403 pages of a firewall', RESULT, 'GET /requests/', { status: 403, body: '<html>Blocked</html>' }, 40],
+  ['a poll that the server calls invalid', UNKNOWN, 'GET /requests/', { status: 422, body: NO_KEY }],
   ['an expired link, which is fresh after a poll', RESULT, 'GET /files/', { status: 403, body: 'expired' }],
   ['a host of results that is down for a time', RESULT, 'GET /files/', DOWN, 20],
   ['a host of results that is down for good', UNKNOWN, 'GET /files/', DOWN, 1_000],

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
+import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/index.js'
 import {
@@ -140,6 +141,25 @@ it('admin lists the runs of all accounts, of one, and of one status', async () =
   const [object] = objects(outputOf(await admin('run list --json')))
   expect(object).toMatchObject({ account: 'default', prompt: 'a fox', price: 1, refunded: false })
   for (const flags of ['--account acne', '--status gone']) usageErrorOf(await admin(`run list ${flags}`))
+})
+
+it('admin prints the decision on a run of unknown outcome, also as JSON', async () => {
+  const engine: Engine = {
+    async render({ save }) {
+      await save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw' } })
+      throw new OutcomeUnknown('The answer was lost.')
+    },
+  }
+  const { admin, service } = await createAdmin({ engine })
+  const ended = await service.run('run image "a fox" -n 2 --json')
+  const [first, second] = objects(ended.stdout).map(({ id }) => String(id))
+  // runCli checks the lines against the published schemas.
+  expect(objects(outputOf(await admin(`run refund ${first} --json`)))).toEqual([
+    { id: first, decision: 'refunded' },
+  ])
+  expect(objects(outputOf(await admin(`run adopt ${second} job_1 --json`)))).toEqual([
+    { id: second, decision: 'adopted', upstream_id: 'job_1' },
+  ])
 })
 
 it('admin shows a key once: neither the data of the service nor another command has it', async () => {

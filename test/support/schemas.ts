@@ -64,6 +64,8 @@ const SHARED: Readonly<Record<string, string>> = {
   'models remove': 'models-change',
   'admin key create': 'admin-new-key',
   'admin run list': 'admin-run',
+  'admin run refund': 'admin-run-decision',
+  'admin run adopt': 'admin-run-decision',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',

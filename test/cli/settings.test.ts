@@ -277,6 +277,7 @@ it.each([
   ['set currency "US dollars"', /currency/],
   ['set maxCost 12,50', /not an amount/],
   ['set maxCostPerDay "20 USD"', /not an amount/],
+  ['set maxCostPerDay 20 --profile ""', /--profile has no value/],
 ])('config %s is a usage error', async (line, message) => {
   expect(usageErrorOf(await runCli(`config ${line}`))).toMatch(message)
 })

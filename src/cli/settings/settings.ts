@@ -55,6 +55,9 @@ export function openSettings(
   const { env, out, config } = app
   if (flags.local && flags.baseUrl !== undefined)
     throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
+  // A variable of a script that is not set must not become a profile.
+  if (flags.profile === '')
+    throw usageError('--profile has no value.', 'Give the name of a profile, or leave out the flag.')
   const profileName = flags.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
   const profile = once((): RawProfile => {
     const known = config.profiles()

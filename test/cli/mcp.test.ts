@@ -695,7 +695,7 @@ it('a client that does not keep to the protocol gets errors that name tools and 
   mcp.stdin.write('[1,2]\n\n')
   mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
   expect((await mcp.call('list_runs')).text).toBe('{"runs":[]}')
-  expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
+  expect(mcp.stderr()).toContain('Protocol error: ')
   await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow('Unknown tool "create_imge".')
   const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
   const refused: readonly [tool: string, args: object, message: RegExp][] = [
@@ -712,6 +712,13 @@ it('a client that does not keep to the protocol gets errors that name tools and 
   expect(isError).toBe(true)
   expect(error).toMatchObject({ code: 'run_not_found', http_status: 404, run_id: 'run_nope' })
   expect((await mcp.call('show_run', { id: 'nope' })).isError).toBe(true)
+})
+
+it('a message of more than 10 MiB ends the server, which says so', async () => {
+  const { service, mcp } = await open()
+  mcp.stdin.write('x'.repeat(10 * 1024 ** 2 + 1))
+  expect(await service.clock.runUntil(mcp.ended)).toBe(0)
+  expect(mcp.stderr()).toContain('A message had more than 10 MiB, so this server ends. Give images as paths.')
 })
 
 it.each([

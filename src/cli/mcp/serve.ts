@@ -47,12 +47,12 @@ export async function serveMcp(ctx: Context, options: SessionOptions): Promise<n
     { name: 'rushes', version: VERSION },
     { capabilities: { tools: {} }, instructions: instructionsFor(await factsOf(session)) },
   )
-  // The transport does not detect the end of its input.
-  const disconnected = new Promise<void>((resolve) => {
-    server.onclose = resolve
-    for (const end of ['end', 'close', 'error']) stdin.once(end, resolve)
+  // The transport does not detect the end of its input. It closes itself only after a message that is too large.
+  const disconnected = new Promise<'by its client' | 'by the transport'>((resolve) => {
+    server.onclose = () => resolve('by the transport')
+    for (const end of ['end', 'close', 'error']) stdin.once(end, () => resolve('by its client'))
   })
-  server.onerror = (error) => out.note(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
+  server.onerror = (error) => out.note(`Protocol error: ${shortened(error.message, 200)}`)
   server.setRequestHandler(ListToolsRequestSchema, async () => {
     const tools = Object.entries(toolsFor(await factsOf(session)))
     return { tools: tools.map(([name, tool]) => ({ name, ...tool })) as never }
@@ -63,7 +63,9 @@ export async function serveMcp(ctx: Context, options: SessionOptions): Promise<n
     return resultOf(await answerOf(session, name, { args, sinceMs: ctx.clock.monotonic(), signal }))
   })
   await server.connect(new StdioServerTransport(stdin, stdout))
-  await Promise.race([disconnected, untilAborted(interrupts.first)])
+  const ended = await Promise.race([disconnected, untilAborted(interrupts.first)])
+  if (ended === 'by the transport')
+    out.warn('A message had more than 10 MiB, so this server ends. Give images as paths.')
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
   await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
   await server.close()

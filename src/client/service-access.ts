@@ -6,6 +6,9 @@ import { isQuoted } from '../protocol/text.js'
 /** The path of the interface, which people copy with the URL. */
 const API_PATH = /\/api(\/v1(\/runs)?)?$/
 
+/** A URL in a message: without what may be a key. */
+export const shownUrl = (text: string): string => text.replace(/\/\/.*@/s, '//…@').replace(/\?.*/s, '?…')
+
 /**
  * Returns the base URL without a trailing slash, a fragment and the path of the interface. Throws `usage` if it is not an http(s) URL or has a query,
  * and `insecure_url` for plain http to another machine, because the key would be sent unencrypted.
@@ -14,7 +17,7 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw usageError(
-      `"${text}" is not a valid service URL.`,
+      `"${shownUrl(text)}" is not a valid service URL.`,
       'Examples: https://api.example.com, http://127.0.0.1:7878 for a local service.',
     )
   if (url.username !== '' || url.password !== '')

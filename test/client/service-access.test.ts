@@ -25,6 +25,8 @@ it.each([
   'https://',
   'https://user:pass@api.test',
   'https://user@api.test',
+  'https://sk-secret@api.test:99999',
+  'ftp://api.test?key=sk-secret',
   'https://api.test/v1?key=sk-secret',
 ])('the address of a service %j is refused', (text) => {
   expect(() => parseBaseUrl(text)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))

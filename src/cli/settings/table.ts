@@ -4,6 +4,7 @@
  * are generated from this table.
  */
 import { resolve } from 'node:path'
+import { shownUrl } from '../../client/service-access.js'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName, type Kind } from '../../protocol/models.js'
@@ -76,7 +77,7 @@ export const SETTINGS = {
     check(value, what) {
       if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
         throw usageError(
-          `${what}: "${value}" is not a valid service URL.`,
+          `${what}: "${shownUrl(value)}" is not a valid service URL.`,
           'Example: https://api.example.com',
         )
     },

@@ -49,6 +49,7 @@ const STILL = {
       output: { type: 'string', description: 'collides' },
       region: { type: 'object', description: 'a part' },
       no_logo: { type: 'boolean', description: 'without a logo' },
+      seed_: { type: 'integer', description: 'ends with a dash as a flag' },
       size: { type: 'string', enum: ['a', 'b'] },
       to_string: { type: 'array', items: { type: 'string' }, description: 'inherited' },
     },
@@ -205,7 +206,7 @@ it('the help of a model has the flags and the text of its document', async () =>
   expect(shown).toEqual(
     expect.arrayContaining([
       'acme/still-2: A small model',
-      'Set with --input: output, region, no_logo',
+      'Set with --input: output, region, no_logo, seed_',
       '--steps <n>  Denoising steps: a whole number from 1 to 50 (default: 20)',
       '--loras <text>  Adapters (repeatable, at most 2)',
       '--sampler <value>  Method: euler, heun',

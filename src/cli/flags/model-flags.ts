@@ -43,10 +43,11 @@ export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string
   const flags = new Map<string, string>()
   for (const [name, { type }] of Object.entries(properties)) {
     const flag = flagOf(name)
-    const key = new Option(flag).attributeName()
-    // commander reads `--no-x` as turning `--x` off.
+    // commander reads `--no-x` as turning `--x` off, and throws for `--x-`.
     const isPlain = /^--(?!no-)[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag)
-    if (type === 'other' || !isPlain || taken.has(key)) continue
+    if (type === 'other' || !isPlain) continue
+    const key = new Option(flag).attributeName()
+    if (taken.has(key)) continue
     taken.add(key)
     flags.set(name, flag)
   }

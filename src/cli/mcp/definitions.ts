@@ -273,7 +273,8 @@ function argumentOf(parameter: string, schema: ParameterSchema): JsonSchema {
   if (isOther) return { description }
   const known = {
     ...pick(schema, KEYWORDS),
-    ...('items' in schema && { items: pick(schema.items, ITEM_KEYWORDS) }),
+    // Elsewhere they are not checked.
+    ...(schema.type === 'array' && { items: pick(schema.items, ITEM_KEYWORDS) }),
   }
   // Clients parse the schemas with `JSON.parse`, which rounds a bound of 64 bits.
   return { ...JSON.parse(writeJson(known)), description }

@@ -188,6 +188,7 @@ it('a file that changes while its run renders keeps its changes, with the result
   })
   expect(lines(stdout)).toEqual([expect.stringMatching(/sheet-2\.png$/)])
   expect(stderr).toMatch(/sheet \(line 1\): sheet\.png was kept, because it is not as the lock file says/)
+  expect(stderr).not.toContain('from an earlier run')
   expect(stderr).toContain('The result is in sheet-2.png.')
   expect(stderr).toContain('it needs the output of sheet: run')
 

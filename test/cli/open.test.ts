@@ -9,6 +9,7 @@ import {
   createCliService,
   createFamilyEngine,
   createHome,
+  createLocalHome,
   createManualClock,
   lines,
   objects,
@@ -55,6 +56,15 @@ it('open opens the copy of the local service if a local run was not downloaded',
   const { code, opened } = await run('open --last --local')
   expect(code).toBe(0)
   expect(opened).toEqual([expect.stringContaining(join(home, 'state'))])
+})
+
+it('open opens the file that was named, although a later copy of it is there too', async () => {
+  const { run, rows } = createLocalHome()
+  const [first, second] = ['fox.png', 'copy.png'].map((name) => join(temporaryFolder(), name))
+  await run(['run', 'image', 'a fox', '--local', '-o', String(first)])
+  await run(['download', String(rows()[0]?.id), '-o', String(second)])
+  expect(await run(['open', String(first)])).toMatchObject({ code: 0, opened: [first] })
+  expect(await run('open --last --local')).toMatchObject({ code: 0, opened: [second] })
 })
 
 it('open says what to do with a run that has no output', async () => {

@@ -120,7 +120,7 @@ it('a local run and another one in one line are a usage error', async () => {
   const { run } = createHome({ journal: JOURNAL })
   for (const command of [...REQUESTING, 'cancel'])
     expect(usageErrorOf(await run(`${command} here local`))).toContain(
-      'error: local was created by the local service, and here was not.',
+      'error: local was created by the local service, and here is not one of its runs.',
     )
 })
 

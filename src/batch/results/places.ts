@@ -118,10 +118,11 @@ export class Places {
     const { folder, plan } = this.#options
     const { entry, locked } = this.#step
     const used = new Set(outputsOf(made).map(({ file }) => file))
+    const kept = new Set(this.#kept.values())
     const isOfOther = (file: string) =>
       plan.steps.some((step) => step.entry !== entry && step.outputs.some((each) => each.file === file))
     return outputsOf(locked).flatMap(({ file }) =>
-      used.has(file) || !exists(resolve(folder, file)) || isOfOther(file)
+      used.has(file) || kept.has(resolve(folder, file)) || !exists(resolve(folder, file)) || isOfOther(file)
         ? []
         : [`${file} is from an earlier run of ${entry.name}, and stays as it is`],
     )

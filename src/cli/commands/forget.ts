@@ -113,8 +113,9 @@ async function isConfirmed(ctx: Context, rows: readonly JournalRun[], isFiltered
   const all = plural(rows.length, 'run')
   let summary = `${all} would be removed from the journal.`
   if (first !== undefined && rows.length === 1) {
-    const state = first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'
-    summary = `${nameOfRun(first)} is ${state} (${first.address}). It may cost money, and its id will be lost.`
+    const [state, loss] =
+      first.phase === 'unconfirmed' ? ['unconfirmed', ''] : ['not finished', ', and its id will be lost']
+    summary = `${nameOfRun(first)} is ${state} (${first.address}). It may cost money${loss}.`
   } else if (first !== undefined)
     summary =
       `${others.length + 1} of ${all} are unfinished or unconfirmed. ` +
@@ -124,8 +125,8 @@ async function isConfirmed(ctx: Context, rows: readonly JournalRun[], isFiltered
     throw usageError(
       `${summary} Nothing was removed.`,
       first === undefined
-        ? 'To remove them without a question, add --yes.'
-        : 'If you no longer need the id, add --yes. To remove only finished runs, use `rushes forget --finished --yes`.',
+        ? 'To remove without a question, add --yes.'
+        : 'If you no longer need it, add --yes. To remove only finished runs, use `rushes forget --finished --yes`.',
     )
   if (answer === 'no') ctx.out.note('Nothing was removed.')
   return answer === 'yes'

@@ -164,7 +164,7 @@ async function allUnfinished(ctx: Context, labels: readonly string[]): Promise<r
   const address = await ctx.findAddress()
   const journal = await ctx.journal()
   for (const run of journal.unconfirmed(address).filter(hasLabels))
-    ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
+    ctx.out.warn(`${describe(run)} This command leaves it as it is. ${hintFor(run)}`)
   const runs = journal.unfinished(address).filter(hasLabels).filter(hasId)
   const withLabels = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`
   const where = address === undefined ? 'on this machine' : placeOf(address)
@@ -250,7 +250,7 @@ function inOneSession(ctx: Context, isLocal: ReadonlyMap<string, boolean>): Sele
   const other = ids.find((id) => !isLocal.get(id))
   if (local !== undefined && other !== undefined)
     throw usageError(
-      `${local} was created by the local service, and ${other} was not.`,
+      `${local} was created by the local service, and ${other} is not one of its runs.`,
       'Use a separate command for each of them.',
     )
   return { ctx: (local && ctx.localSession?.()) || ctx, ids }

@@ -151,7 +151,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   model_not_found:
     'List the models with `rushes models --refresh`, and name one with --model <provider/name>.',
   missing_api_key: 'Store the key again with `rushes login`.',
-  invalid_api_key: 'Store the new key with `rushes login`.',
+  invalid_api_key:
+    'Store the new key with `rushes login`, or correct it in RUSHES_API_KEY, if that or another source of the key is set.',
 }
 
 function withNextStep(error: RushesError): RushesError {

@@ -80,8 +80,8 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
       }
     } catch (error) {
       if (!(error instanceof Refusal) || error.status === 401) throw error
-      const made = ids.length > 0 ? `${ids.length} of ${count} runs were created. ` : ''
-      problems[''] = `${made}${error.message}`
+      const made = ids.length > 0 ? `${ids.length} of ${count} runs were created.` : 'Nothing was created.'
+      problems[''] = `${made} ${error.message}`
       if (error.status >= 500) reply.code(error.status)
     }
     for (const [name, files] of Object.entries(uploads))

@@ -243,6 +243,13 @@ it.each<[string, string, Record<string, string>, object, string | undefined]>([
   if (isRefused) expect(lines(stderr).find((line) => !line.startsWith('warning: '))).toBe(error)
 })
 
+it('a limit whose prices cannot be asked for without a key ends with the error of the key', async () => {
+  const { run, requests } = createHome({ env: { ...SET, RUSHES_API_KEY: '' }, answers: [] })
+  const { code, stderr } = await run('run image "a fox" --model acme/y --max-cost 9')
+  expect({ code, requests }).toEqual({ code: 4, requests: [] })
+  expect(stderr).toMatch(/^error: Not set: API key for /)
+})
+
 it('the journal has the labels of each create, which are not sent', async () => {
   const service = await createCliService()
   await service.create('-n 2 --label " spring " --label cafe\u0301 --label spring')

@@ -2,7 +2,7 @@
  * What a command, or a session of `rushes mcp`, may create: the limits of its estimates, `--max-cost` and
  * `maxCostPerDay`, and the number of runs of a session.
  */
-import { type RushesError, usageError } from '../../errors.js'
+import { EXIT, type RushesError, usageError } from '../../errors.js'
 import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
 import { DAY_MS } from '../../protocol/units.js'
@@ -117,18 +117,20 @@ export class CostLimit {
   }
 
   /**
-   * Throws `usage` if the service's prices could not be read and are needed. A kept list of them counts for a day; without
+   * Throws `usage`, or the error of the key, if the service's prices could not be read and are needed. A kept list of them counts for a day; without
    * one, all prices must be known in another way.
    */
-  #refuseUnread({ withoutPrice }: CostEstimate, { message }: RushesError): void {
+  #refuseUnread({ withoutPrice }: CostEstimate, error: RushesError): void {
     const { listedAtMs } = this.#models
     // The age is absolute, because the clock may go back.
     const isUsable =
       listedAtMs === undefined ? withoutPrice === 0 : Math.abs(this.#ctx.clock.now() - listedAtMs) < DAY_MS
     if (isUsable) return
+    // The create would end with it too.
+    if (error.exitCode === EXIT.key) throw error
     throw usageError(
       "The prices in the service's list of models could not be read, so the limit cannot be checked: " +
-        `${message} Nothing was sent.`,
+        `${error.message} Nothing was sent.`,
       'Run the command again. If that changes nothing, see why with `rushes models --refresh`, set a price (see ' +
         '`rushes config set --help`), or remove the limit.',
     )

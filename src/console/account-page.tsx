@@ -1,7 +1,7 @@
 /** The account: password, sessions, and the users, who may all do the same. */
 import { MIN_PASSWORD_LENGTH } from '../protocol/limits.js'
 import { type Frame, Page } from './layout.js'
-import { Command, Copy, Input, Notice, PostButton, Time } from './parts.js'
+import { Command, Input, Notice, PostButton, Time } from './parts.js'
 
 export interface ShownSession {
   readonly id: number
@@ -28,11 +28,7 @@ export interface AccountView {
   readonly users: readonly ShownUser[]
   /** A sentence about what was just done. */
   readonly note?: string | undefined
-  /** A link that was just created. It is shown once. */
-  readonly invitation?: { readonly email: string; readonly link: string } | undefined
-  readonly problems?: { readonly password?: string | undefined; readonly email?: string | undefined }
-  /** The email that was typed into the form. */
-  readonly typedEmail?: string | undefined
+  readonly problem?: string | undefined
 }
 
 export const AccountPage = (props: AccountView) => (
@@ -43,7 +39,6 @@ export const AccountPage = (props: AccountView) => (
     about={`${props.frame.user}, account ${props.frame.account}`}
   >
     {props.note && <Notice tone="good" title={props.note} />}
-    {props.invitation && <Invitation {...props.invitation} />}
     <div class="columns even">
       <PasswordForm {...props} />
       <Sessions {...props} />
@@ -52,21 +47,11 @@ export const AccountPage = (props: AccountView) => (
   </Page>
 )
 
-const Invitation = ({ email, link }: { readonly email: string; readonly link: string }) => (
-  <Notice tone="good" title={`A link for ${email}. It signs in once, within three days.`}>
-    <p>The service sends no email: send the link yourself. It is shown only once.</p>
-    <div class="row">
-      <code class="secret wrap">{link}</code>
-      <Copy text={link}>Copy</Copy>
-    </div>
-  </Notice>
-)
-
-const PasswordForm = ({ frame, canSetPassword, hasPassword, problems = {} }: AccountView) => (
+const PasswordForm = ({ frame, canSetPassword, hasPassword, problem }: AccountView) => (
   <form method="post" action="/api/auth/password" class="card form stack">
     <h2>{hasPassword ? 'Change the password' : 'Set a password'}</h2>
     {!hasPassword && <p class="about">With a password you can sign in again without a link.</p>}
-    {problems.password && <Notice tone="bad" title={problems.password} />}
+    {problem && <Notice tone="bad" title={problem} />}
     {/* For password managers. */}
     <input
       type="text"
@@ -133,7 +118,7 @@ const Sessions = ({ sessions, nowMs }: AccountView) => (
   </section>
 )
 
-const Users = ({ frame, nowMs, users, problems = {}, typedEmail }: AccountView) => (
+const Users = ({ frame, nowMs, users }: AccountView) => (
   <section class="card form stack" id="users">
     <h2>Users</h2>
     <p class="about">All users of the account have the same rights.</p>
@@ -172,26 +157,9 @@ const Users = ({ frame, nowMs, users, problems = {}, typedEmail }: AccountView) 
         </li>
       ))}
     </ul>
-    <form method="post" action="/account/users" class="stack">
-      <Input
-        name="email"
-        label="Email of a new user"
-        problem={problems.email}
-        inputMode="email"
-        autocomplete="off"
-        autocapitalize="none"
-        placeholder="ann@example.com"
-        value={typedEmail}
-        required
-      />
-      <div class="row">
-        <button type="submit" class="button">
-          Add a user
-        </button>
-      </div>
-    </form>
     <p class="about">
-      A user who lost the password gets a link from <Command text="rushes admin user link <email>" />.
+      <Command text="rushes admin user add <email>" /> adds a user, and{' '}
+      <Command text="rushes admin user link <email>" /> gives one who lost the password a link.
     </p>
   </section>
 )

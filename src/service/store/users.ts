@@ -65,8 +65,8 @@ export interface SessionRecord extends ListedSession {
   readonly user: UserRecord
 }
 
-/** Maximum number of users of an account. */
-export const MAX_ACCOUNT_USERS = 200
+/** Maximum number of users of an account that are listed. */
+const MAX_ACCOUNT_USERS = 200
 /** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
 const MAX_EXPIRED = 500
 
@@ -129,11 +129,8 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
       readonly email: string
       readonly accountId: number
       readonly nowMs: number
-      /** Of a user who adds the other one. Undefined: an administrator. */
-      readonly by?: SessionProof | undefined
     }): Promise<number | undefined> =>
       transaction(async (tx) => {
-        await checkSession(tx, user.by)
         const row = {
           email: user.email,
           account_id: user.accountId,
@@ -194,11 +191,7 @@ export function createSessionStore(database: Database) {
   const { transaction, repeatable, get, all, run } = database
   return {
     /** Adds a link, and removes expired links of all users. */
-    addLink: (link: NewToken, by?: SessionProof): Promise<void> =>
-      repeatable(async (tx) => {
-        await checkSession(tx, by)
-        await addToken(tx, 'link', link)
-      }),
+    addLink: (link: NewToken): Promise<void> => repeatable((tx) => addToken(tx, 'link', link)),
     /**
      * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
      * used it.

@@ -137,8 +137,7 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
     },
     redraw(refusal, _fields, request, reply) {
       if (refusal.code === 'not_signed_in') throw refusal
-      const problems = { password: refusal.message }
-      return sendAccountPage(site, request, reply.code(422), { problems })
+      return sendAccountPage(site, request, reply.code(422), { problem: refusal.message })
     },
   })
   app.get('/api/auth/session', async (request, reply) => {

@@ -14,7 +14,6 @@ import type { RateLimit, RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
-import type { SessionProof } from '../store/sql.js'
 import type { SessionRecord, UserRecord } from '../store/users.js'
 
 export const SESSION_MS = 7 * 24 * 3_600_000
@@ -23,8 +22,6 @@ const EXTEND_EVERY_MS = 60_000
 const MAX_USER_AGENT_LENGTH = 300
 /** Lifetime of a link that an administrator creates. */
 const LINK_MS = 15 * 60_000
-/** Lifetime of a link that a user creates for another user. */
-export const INVITATION_MS = 3 * 24 * 3_600_000
 const FIRST_EMAIL = 'owner@localhost'
 
 /** The browser or program that sends a request. */
@@ -190,14 +187,9 @@ export class Sessions {
 const byAddress = ({ address }: Sender): string => `auth address ${clientOf(address)}`
 
 /** Adds a single-use sign-in link for this user, and returns its token. */
-export async function addLink(
-  store: Pick<Store, 'addLink'>,
-  userId: number,
-  nowMs: number,
-  { lifetimeMs = LINK_MS, by }: { readonly lifetimeMs?: number; readonly by?: SessionProof } = {},
-): Promise<string> {
+export async function addLink(store: Pick<Store, 'addLink'>, userId: number, nowMs: number): Promise<string> {
   const token = newSecret()
-  await store.addLink({ hash: hashOfKey(token), userId, nowMs, expiresAtMs: nowMs + lifetimeMs }, by)
+  await store.addLink({ hash: hashOfKey(token), userId, nowMs, expiresAtMs: nowMs + LINK_MS })
   return token
 }
 

@@ -3,10 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { csvLine } from '../../../src/service/web/credits.js'
 import {
   ANN,
-  AUTH_PATHS,
   addUser,
   type Browser,
-  createBrowser,
   createByKey,
   createConsoleService,
   createInConsole,
@@ -163,28 +161,6 @@ describe('the account', () => {
     expect((await browser.submit(end)).status).toBe(303)
     expect((await other.get('/account')).status).toBe(303)
     expect((await browser.get('/account')).status).toBe(200)
-  })
-
-  test('adds a user with a link that is shown once and lives three days', async () => {
-    const { service, browser } = await signedIn()
-    const add = (email: string) => browser.submit('/account/users', { email })
-    const tokenOf = ({ body }: { body: string }) => /\/link\/([\w-]{43})/.exec(body)?.[1]
-    const added = await add(' Bob@Example.com ')
-    expect([added.status, added.header('cache-control')]).toEqual([200, 'no-store'])
-    expect(wordsOf(added)).toContain('A link for bob@example.com. It signs in once, within three days.')
-    const page = await browser.get('/account')
-    expect(page.body).not.toContain('/link/')
-    expect(wordsOf(page)).toContain('bob@example.com never signed in, no password yet')
-    const again = await add('bob@example.com')
-    expect([again.status, wordsOf(again)]).toEqual([422, expect.stringContaining('already exists')])
-    expect((await add('bob')).status).toBe(422)
-    const late = tokenOf(await add('eve@example.com'))
-    const use = async (token?: string) =>
-      (await createBrowser(service).post(AUTH_PATHS.link, { token })).status
-    await service.clock.advance(3 * 86_400_000 - 1)
-    expect(await use(tokenOf(added))).toBe(200)
-    await service.clock.advance(1)
-    expect(await use(late)).toBe(401)
   })
 
   test('removes another user, whose session ends, but never oneself or one of another account', async () => {

@@ -305,7 +305,7 @@ test('a change from another origin is refused at every route', async () => {
     ...Object.values(AUTH_PATHS).filter((path) => path !== AUTH_PATHS.session),
     ...['/runs', '/new/form', '/new/price', '/runs/x/cancel'],
     ...['/keys', '/keys/1', '/keys/1/disable', '/keys/1/enable'],
-    ...['/account/users', '/account/users/1/remove', '/account/sessions/1/end'],
+    ...['/account/users/1/remove', '/account/sessions/1/end'],
   ]) {
     const headers = { origin: 'https://evil.example', 'content-type': 'application/x-www-form-urlencoded' }
     expect([path, (await browser.ask('POST', path, 'x=1', headers)).status]).toEqual([path, 403])

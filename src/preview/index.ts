@@ -4,8 +4,6 @@
 //
 // The same prompt and seed give the same bytes with one version of `rushes` on one platform.
 //
-// A job without a prompt, which no run is, converts its reference image to PNG for the server of another engine.
-//
 // Limits: the renderer knows about 1,500 English words of figures, and writes any other subject on a card. Captions are in
 // Latin, Greek and Cyrillic script, and in others if the machine has a font; see overlays.ts.
 import type { Engine } from '../service/engines/engine.js'
@@ -14,7 +12,6 @@ export const createPreviewEngine = (): Engine => ({
   async render(job) {
     job.signal.throwIfAborted()
     // Imported with the first job, because sharp and the encoder take time to load.
-    if (job.input.prompt === undefined) return [await (await import('./thumbnail.js')).convertReference(job)]
     if (job.kind === 'image') return [await (await import('./picture.js')).renderImage(job)]
     return [await (await import('./film.js')).renderVideo(job)]
   },

@@ -1,7 +1,7 @@
 // An engine that creates the thumbnails of the console. The input contains the path of a picture. Rejects for pictures that
 // have too many pixels or are corrupt.
 import { readFile } from 'node:fs/promises'
-import type { Engine, RenderedFile, RenderJob } from '../service/engines/engine.js'
+import type { Engine } from '../service/engines/engine.js'
 import { openPicture, writeOutput } from './files.js'
 
 /** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
@@ -16,9 +16,3 @@ export const createThumbnailEngine = (): Engine => ({
     ]
   },
 })
-
-/** Converts the reference image of a job to PNG, in its own size. */
-export async function convertReference(job: RenderJob): Promise<RenderedFile> {
-  const { picture } = await openPicture(await readFile(job.references[0] ?? ''))
-  return writeOutput(job, 'reference.png', 'image/png', await picture.png().toBuffer())
-}

@@ -14,7 +14,6 @@ export const DEFAULTS = {
   sessionRuns: '20',
   host: '127.0.0.1',
   port: '7878',
-  engineTimeout: '30m',
   bodyLimit: `${MAX_BODY_BYTES / 1024 / 1024}MiB`,
   logLevel: 'warn',
   role: 'all',

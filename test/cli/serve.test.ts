@@ -132,7 +132,6 @@ it.each([
     /type must be one of images, comfyui, .*Did you mean "images"\?/s,
   ],
   [['--models', '/none.yaml'], /\/none\.yaml: no such file/],
-  [['--engine-timeout', 'soon'], /not a valid duration/],
 ])('serve with %j is a usage error', async (words, message) => {
   expect(usageErrorOf(await runCli(['serve', '--port', '0', ...words]))).toMatch(message)
 })

@@ -66,11 +66,6 @@ export function register(command: Command, { act }: CommandEnvironment): void {
       'Engine of a kind, video or image: a command, or a server such as images:<url> (repeatable)',
       repeated,
     )
-    .option(
-      '--engine-timeout <duration>',
-      'Time limit for one run, except for previews; 0 for no limit',
-      DEFAULTS.engineTimeout,
-    )
     .optionsGroup('Storage options:')
     .addOption(databaseOption())
     .option(

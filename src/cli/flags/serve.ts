@@ -31,7 +31,6 @@ export interface ServeFlags {
   readonly logLevel: Logging['level']
   readonly models?: string
   readonly engine?: readonly string[]
-  readonly engineTimeout: string
   readonly database?: string
   readonly storage?: string
   readonly retain?: string
@@ -67,7 +66,6 @@ export interface ServeSettings {
 
 export function readFlags(app: ServiceFolders, flags: ServeFlags): ServeSettings {
   const { host, role, logLevel, publicUrl, concurrency, metricsPort, storage: storageUrl } = flags
-  const engineTimeoutMs = parseDuration(flags.engineTimeout, '--engine-timeout')
   return {
     port: portOf(flags.port, '--port'),
     host,
@@ -80,7 +78,6 @@ export function readFlags(app: ServiceFolders, flags: ServeFlags): ServeSettings
       path: flags.models,
       engines: enginesByKind(flags.engine),
       env: app.env,
-      timeoutMs: engineTimeoutMs === 0 ? Number.POSITIVE_INFINITY : engineTimeoutMs,
       readsEngines: role !== 'api',
     },
     service: {

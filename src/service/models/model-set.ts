@@ -1,12 +1,10 @@
 /** The models of a node, and one engine that renders all of them. */
 import { createHash } from 'node:crypto'
 import { usageError } from '../../errors.js'
-import { DEFAULTS } from '../../protocol/defaults.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import { documentJson, type ReportProblem } from '../../protocol/model-document.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
-import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
@@ -38,8 +36,6 @@ export interface ModelSources {
   /** A model in addition to those of the documents. It gets another name if a document has the same. */
   readonly added?: AddedModel | undefined
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Time limit of a run of every engine but the preview. Infinity: no limit. Default: 30 minutes. */
-  readonly timeoutMs?: number
   /** False for a node that renders nothing: it needs neither the files nor the keys of engines. Default: true. */
   readonly readsEngines?: boolean
   /** See `readModels`. */
@@ -55,17 +51,15 @@ export interface AddedModel {
   readonly flag: string
 }
 
-const DEFAULT_TIMEOUT_MS = parseDuration(DEFAULTS.engineTimeout, '--engine-timeout')
+/** Time limit of a run of every engine but the preview, unless its document has a `timeout`. */
+const RUN_LIMIT_MS = 30 * 60_000
 
 /** The models without a setting. */
-export const PREVIEW_SET: ModelSet = createModelSet(
-  PREVIEW_MODELS.map(({ document }) => previewOf(document)),
-  DEFAULT_TIMEOUT_MS,
-)
+export const PREVIEW_SET: ModelSet = createModelSet(PREVIEW_MODELS.map(({ document }) => previewOf(document)))
 
 /** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
 export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
-  const { path, engines = {}, added, env, timeoutMs = DEFAULT_TIMEOUT_MS } = sources
+  const { path, engines = {}, added, env } = sources
   const { readsEngines = true, isCharged } = sources
   if (path === undefined && Object.keys(engines).length === 0 && added === undefined) return PREVIEW_SET
   const loaded = await loadEngines()
@@ -96,7 +90,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const twin = names.find((name, index) => names.indexOf(name) < index)
   if (twin !== undefined)
     throw usageError(`${twin} is the name of two models.`, 'Use another name in the model file.')
-  return createModelSet(models, timeoutMs)
+  return createModelSet(models)
 }
 
 /** Loaded only when needed: a `--local` command with the previews starts without them. */
@@ -141,14 +135,14 @@ function collectProblems(): { readonly problems: readonly string[]; readonly rep
   return { problems, report }
 }
 
-function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
+function createModelSet(models: readonly ModelWithEngine[]): ModelSet {
   return {
-    models: models.map((model) => servedModel(model, timeoutMs)),
-    createEngine: (parts) => createSetEngine(models, parts, timeoutMs),
+    models: models.map(servedModel),
+    createEngine: (parts) => createSetEngine(models, parts),
   }
 }
 
-function servedModel(model: ModelWithEngine, timeoutMs: number): ServedModel {
+function servedModel(model: ModelWithEngine): ServedModel {
   const { document, concurrency, url, problem, note, payer, type, engine } = model
   const json = writeJson({
     ...documentJson(document),
@@ -162,7 +156,7 @@ function servedModel(model: ModelWithEngine, timeoutMs: number): ServedModel {
     isRemote: url !== undefined,
     mayCost: mayCost(document),
     problem,
-    limitMs: model.limitMs ?? (type === 'preview' ? undefined : timeoutMs),
+    limitMs: model.limitMs ?? (type === 'preview' ? undefined : RUN_LIMIT_MS),
     note,
     payer,
     engineText: url === undefined ? type : `${type} at ${url}`,
@@ -177,18 +171,14 @@ interface Entry {
   readonly engine: Engine
 }
 
-function createSetEngine(
-  models: readonly ModelWithEngine[],
-  parts: EngineParts,
-  timeoutMs: number,
-): ModelSetEngine {
+function createSetEngine(models: readonly ModelWithEngine[], parts: EngineParts): ModelSetEngine {
   let preview: Engine | undefined
   const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
   const shared: EngineParts = { ...parts, urls, preview: () => (preview ??= parts.preview()) }
   const entryOf = (model: ModelWithEngine): Entry => ({
     model,
     engine: model.createEngine(shared),
-    served: servedModel(model, timeoutMs),
+    served: servedModel(model),
   })
   const entries = models.map(entryOf)
   /** By the JSON that runs carry. */

@@ -55,18 +55,7 @@ describe('a changed default', async () => {
   })
 
   test('reaches the docs and action.yml', () => {
-    for (const value of [
-      '74',
-      'day',
-      'page75.html',
-      '77',
-      '127.0.0.78',
-      '7879',
-      '80m',
-      '81MiB',
-      'error',
-      'worker',
-    ])
+    for (const value of ['74', 'day', 'page75.html', '77', '127.0.0.78', '7879', '81MiB', 'error', 'worker'])
       expect(after.commands).toContain(`(${value})`)
     expect(after.settings).toContain('| `71m` |')
     expect(after.inputs).toContain('| `shots76.yaml` |')

@@ -186,14 +186,11 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
   expect([first.status, first.header('idempotent-replayed')]).toEqual([201, undefined])
   const { id } = first.body
   await ended(service, id, { key })
-  // The same JSON in other words.
-  const rewritten = `{ "input": ${JSON.stringify({ image_urls, ...FOX.input })}, "model": "${FOX.model}" }`
-  for (const again of [await send(body, 'draft-1'), await send(rewritten, 'draft-1')]) {
-    expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
-    expect(again.header('location')).toBe(first.header('location'))
-    // The run as it is now.
-    expect(again.body).toMatchObject({ id, status: 'succeeded' })
-  }
+  const again = await send(body, 'draft-1')
+  expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
+  expect(again.header('location')).toBe(first.header('location'))
+  // The run as it is now.
+  expect(again.body).toMatchObject({ id, status: 'succeeded' })
   expect(await balance()).toBe(9)
   const other = await send(FOX, 'draft-1')
   expect([other.status, other.body.error]).toEqual([
@@ -204,9 +201,6 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
         'This Idempotency-Key was used for another request in the last 24 hours. Use a new key for each request.',
     },
   ])
-  // Half a surrogate pair, and the text of its escape.
-  expect((await send({ ...FOX, input: { prompt: '\ud800' } }, 'half')).status).toBe(201)
-  expect((await send({ ...FOX, input: { prompt: '"\\ud800"' } }, 'half')).status).toBe(400)
   for (const bad of ['', 'a b', 'a'.repeat(256)])
     expect((await send(FOX, bad)).body.error, bad).toMatchObject({ code: 'invalid_input' })
   expect((await send(FOX, 'a'.repeat(255))).status).toBe(201)

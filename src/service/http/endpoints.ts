@@ -6,6 +6,7 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
+import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../host/clock.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -13,7 +14,7 @@ import type { ModelDocument } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
 import { withSeed } from '../engines/seed.js'
 import type { FileWriter } from '../files/contract.js'
-import { type EmbeddedImage, hashOfRequest, parseCreate, readCreate } from '../rules/create-request.js'
+import { type EmbeddedImage, parseCreate, readCreate } from '../rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
 import type { RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
@@ -139,7 +140,8 @@ export class Endpoints {
     await letOthersRun(bytes)
     let idempotency: Idempotency | undefined
     if (key !== undefined) {
-      idempotency = { key, request: hashOfRequest(parsed), sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
+      const request = createHash('sha256').update(bytes).digest('hex')
+      idempotency = { key, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
       // Before the input is checked: the models may have changed since the first create.
       const before = await store.findCreated(accountId, idempotency)
       const earlier = before && idOfAdded(before)

@@ -206,7 +206,7 @@ const RUN_TOOLS = {
   show_run: {
     description:
       'Show details of a run from the journal of this machine: whole prompt and input, model, files, times, ' +
-      'error, and the shell command that repeats it. Free, sends nothing.',
+      'and error. Free, sends nothing.',
     inputSchema: object({ id: name('Run id, or the key of an unconfirmed run such as ~3f2a') }, ['id']),
     annotations: READS,
   },

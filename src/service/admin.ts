@@ -17,7 +17,7 @@ import { DATABASE_NAME, openData } from './data.js'
 import { isEmail, storedEmail } from './rules/credentials.js'
 import { checkName, type KeyTerms } from './rules/key-terms.js'
 import { newKey } from './rules/secrets.js'
-import type { AccountRecord, LedgerEntry } from './store/accounts.js'
+import type { AccountRecord } from './store/accounts.js'
 import type { Store } from './store/index.js'
 import type { KeyDetails } from './store/keys.js'
 import type { ListedRun } from './store/lists.js'
@@ -168,12 +168,6 @@ export class Administration {
         throw usageError(`The balance of account ${account} would be too large.`)
     })
     return await this.account(account)
-  }
-
-  /** Lists ledger entries, newest first. */
-  async entries(account: string, limit = Number.MAX_SAFE_INTEGER): Promise<readonly LedgerEntry[]> {
-    await this.account(account)
-    return await this.#store.listEntries(account, limit)
   }
 
   /** Lists runs of all accounts or of one, newest first. */

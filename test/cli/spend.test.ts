@@ -21,7 +21,7 @@ import {
   withJournal,
 } from '../support/index.js'
 import type { PastRun } from '../support/journal.js'
-import { dataWords } from '../support/test-database.js'
+import { runSql } from '../support/test-database.js'
 
 const UP = { urls: [] }
 const FAILED = { state: { status: 'failed', phase: 'failed' } } as const
@@ -221,10 +221,9 @@ it('spend has the same amounts as the ledger of the service', async () => {
   await run('models')
   for (const words of PRICED) outputOf(await run(`run ${words}`))
   expect((await run('run image FAIL')).code).toBe(10)
-  const line = `admin credits list default --limit 0 --json ${dataWords(service).join(' ')}`
-  const ledger = objects(outputOf(await run(line)))
+  const ledger = await runSql(service, 'SELECT kind, amount FROM credits')
   const sumOf = (kind: string): number =>
-    ledger.reduce((sum, each) => sum + (each.kind === kind ? each.amount : 0), 0)
+    ledger.reduce((sum, each) => sum + (each.kind === kind ? Number(each.amount) : 0), 0)
   const failed = sumOf('refund')
   expect(failed).toBeGreaterThan(0)
   expect(objects(outputOf(await run('spend --json'))).at(-1)).toMatchObject({

@@ -68,7 +68,6 @@ const SHARED: Readonly<Record<string, string>> = {
   'admin run adopt': 'admin-run-decision',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
-  'admin credits list': 'admin-credits',
   'admin credits add': 'admin-account',
 }
 

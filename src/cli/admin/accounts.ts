@@ -12,7 +12,7 @@ import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../flags/serve.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, LIMIT_FLAG, limitIn } from './admin-command.js'
+import type { AdminCommand, AdminTask } from './admin-command.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {
@@ -87,33 +87,6 @@ export const creditsCommands: readonly AdminCommand[] = [
           ? `The account ${account.name} has ${account.balance} credits.`
           : String(account.balance),
       )
-    },
-  },
-  {
-    usage: 'list <account>',
-    about: 'List credits added, charged and refunded, newest first',
-    options: (command) => command.option(...LIMIT_FLAG),
-    async work({ ctx: { out }, admin, flags }, name = '') {
-      await printList(out, await admin.entries(name, limitIn(flags)), {
-        header: ['ENTRY', 'CREDITS', 'KIND', 'RUN', 'KEY', 'CREATED'],
-        cells: ({ sequence, amount, kind, runId, keyId, createdAtMs }) => [
-          sequence,
-          amount > 0 ? `+${amount}` : amount,
-          kind,
-          runId,
-          keyId,
-          isoTime(createdAtMs),
-        ],
-        json: ({ sequence, account, kind, amount, runId, keyId, createdAtMs }) => ({
-          sequence,
-          account,
-          kind,
-          amount,
-          run_id: runId ?? null,
-          key: keyId ?? null,
-          created_at: isoTime(createdAtMs),
-        }),
-      })
     },
   },
 ]

@@ -2,12 +2,10 @@
 import type { Command } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
-import { DEFAULTS } from '../../protocol/defaults.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { Administration } from '../../service/admin.js'
 import type { Context } from '../context/context.js'
 import { databaseUrlOf, dataFolderOf } from '../flags/serve.js'
-import { wholeNumber } from '../flags/values.js'
 
 /** The flags of all admin commands. Each command has a subset. */
 export interface AdminFlags {
@@ -93,9 +91,3 @@ function flagsFor({ data, database }: AdminFlags): string {
   if (database === undefined) return ''
   return ` --database ${/:[^/]*@|password/.test(database) ? '<url>' : quoteWord(database)}`
 }
-
-export const LIMIT_FLAG = ['--limit <n>', 'Show the newest N entries; 0 for all', DEFAULTS.listLimit] as const
-
-/** Undefined: no limit. */
-export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>
-  wholeNumber(limit, '--limit', 0, 1_000_000_000) || undefined

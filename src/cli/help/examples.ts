@@ -122,7 +122,6 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
   'rushes admin key set': ['rushes admin key set ci --spend-limit 500 --allow-ip none'],
   'rushes admin credits': ['rushes admin credits add acme 100'],
   'rushes admin credits add': ['rushes admin credits add acme 100'],
-  'rushes admin credits list': ['rushes admin credits list acme'],
   'rushes admin user': ['rushes admin user link ann@example.com'],
   'rushes admin user add': [
     'rushes admin user add ann@example.com --account acme',

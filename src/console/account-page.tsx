@@ -15,7 +15,6 @@ export interface ShownUser {
   readonly id: number
   readonly email: string
   readonly hasPassword: boolean
-  readonly lastSeenAtMs: number | undefined
 }
 
 export interface AccountView {
@@ -118,7 +117,7 @@ const Sessions = ({ sessions, nowMs }: AccountView) => (
   </section>
 )
 
-const Users = ({ frame, nowMs, users }: AccountView) => (
+const Users = ({ frame, users }: AccountView) => (
   <section class="card form stack" id="users">
     <h2>Users</h2>
     <p class="about">All users of the account have the same rights.</p>
@@ -127,16 +126,7 @@ const Users = ({ frame, nowMs, users }: AccountView) => (
         <li key={user.id} class="row spread">
           <span class="wrap">
             <bdi>{user.email}</bdi>
-            <small>
-              {user.lastSeenAtMs === undefined ? (
-                'never signed in'
-              ) : (
-                <>
-                  last seen <Time ms={user.lastSeenAtMs} nowMs={nowMs} />
-                </>
-              )}
-              {!user.hasPassword && ', no password yet'}
-            </small>
+            {!user.hasPassword && <small>no password yet</small>}
           </span>
           {user.email === frame.user ? (
             <small>you</small>

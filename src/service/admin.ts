@@ -24,7 +24,7 @@ import type { ListedRun } from './store/lists.js'
 import type { DecidedRun, StoredRun } from './store/run.js'
 import { DatabaseUnavailable } from './store/sql.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
-import type { UserDetails } from './store/users.js'
+import type { UserRecord } from './store/users.js'
 import { addLink } from './web/sessions.js'
 
 interface AdminRunFilter {
@@ -34,7 +34,7 @@ interface AdminRunFilter {
 }
 
 export interface UserWithLink {
-  readonly user: UserDetails
+  readonly user: UserRecord
   /** Token of a single-use sign-in link, valid for 15 minutes. */
   readonly linkToken: string
 }
@@ -217,11 +217,11 @@ export class Administration {
     return await this.linkUser(email)
   }
 
-  users(): Promise<readonly UserDetails[]> {
-    return this.#store.listUsers(this.#clock.now())
+  users(): Promise<readonly UserRecord[]> {
+    return this.#store.listUsers()
   }
 
-  async removeUser(email: string): Promise<UserDetails> {
+  async removeUser(email: string): Promise<UserRecord> {
     const user = await this.#user(email)
     await this.#store.removeUser(user.id)
     return user
@@ -232,9 +232,9 @@ export class Administration {
     return { user, linkToken: await addLink(this.#store, user.id, this.#clock.now()) }
   }
 
-  async #user(written: string): Promise<UserDetails> {
+  async #user(written: string): Promise<UserRecord> {
     const email = checkedEmail(written)
-    const [user] = await this.#store.listUsers(this.#clock.now(), { email })
+    const [user] = await this.#store.listUsers({ email })
     if (user !== undefined) return user
     throw usageError(`User ${email} does not exist.`, 'List the users with `rushes admin user list`.')
   }

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { MAX_CREDITS } from '../../protocol/limits.js'
-import { isoOrNull, isoTime } from '../../protocol/units.js'
+import { isoTime } from '../../protocol/units.js'
 import type { UserWithLink } from '../../service/admin.js'
 import type { AccountRecord } from '../../service/store/accounts.js'
-import type { UserDetails } from '../../service/store/users.js'
+import type { UserRecord } from '../../service/store/users.js'
 import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../flags/serve.js'
 import { wholeNumber } from '../flags/values.js'
@@ -127,17 +127,15 @@ export const userCommands: readonly AdminCommand[] = [
   },
   {
     usage: 'list',
-    about: 'List users with their account and when they were last seen',
+    about: 'List users with their account',
     async work({ ctx: { out }, admin }) {
       await printList(out, await admin.users(), {
-        header: ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED'],
-        cells: ({ id, email, account, password, sessions, lastSeenAtMs, createdAtMs }) => [
+        header: ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'CREATED'],
+        cells: ({ id, email, account, password, createdAtMs }) => [
           id,
           email,
           account,
           password === undefined ? undefined : 'set',
-          sessions,
-          isoOrNull(lastSeenAtMs),
           isoTime(createdAtMs),
         ],
         json: userJson,
@@ -201,12 +199,10 @@ function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken 
   out.answer({ ...userJson(user), link }, link)
 }
 
-const userJson = (user: UserDetails) => ({
+const userJson = (user: UserRecord) => ({
   id: user.id,
   email: user.email,
   account: user.account,
   has_password: user.password !== undefined,
-  sessions: user.sessions,
-  last_seen_at: isoOrNull(user.lastSeenAtMs),
   created_at: isoTime(user.createdAtMs),
 })

@@ -26,13 +26,6 @@ export interface UserRecord {
   readonly createdAtMs: number
 }
 
-export interface UserDetails extends UserRecord {
-  /** Number of sessions that have not expired. */
-  readonly sessions: number
-  /** Last use of any session of the user. */
-  readonly lastSeenAtMs: number | undefined
-}
-
 /** A session or a sign-in link. */
 interface NewToken {
   readonly hash: string
@@ -84,12 +77,6 @@ const endTokens = (tx: Pick<Transaction, 'run'>, userId: number, kept = '') =>
     userId,
     kept,
   })
-
-const recordSeen = (tx: Transaction, userId: number, seenAtMs: number) =>
-  tx.run(
-    `UPDATE users SET last_seen_at = :seenAtMs WHERE id = :userId AND coalesce(last_seen_at < :seenAtMs, true)`,
-    { userId, seenAtMs },
-  )
 
 const findUserById = async (tx: Queries, id: number): Promise<UserRecord | undefined> => {
   const row = await tx.get(`SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.id = :id`, { id })
@@ -145,7 +132,7 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
       return row && recordOf(row)
     },
     /** Oldest first. All users, one user, or at most `MAX_ACCOUNT_USERS` of an account. */
-    async listUsers(nowMs: number, of: { readonly accountId?: number; readonly email?: string } = {}) {
+    async listUsers(of: { readonly accountId?: number; readonly email?: string } = {}) {
       const where =
         of.email !== undefined
           ? 'WHERE users.email = :email'
@@ -153,13 +140,10 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
             ? ''
             : 'WHERE users.account_id = :accountId'
       const rows = await all(
-        `SELECT ${USER_COLUMNS}, users.last_seen_at, (
-           SELECT count(*) FROM tokens WHERE user_id = users.id AND kind = 'session' AND expires_at > :nowMs
-         ) AS sessions
-         FROM ${USERS} ${where} ORDER BY users.id ${of.accountId === undefined ? '' : `LIMIT ${MAX_ACCOUNT_USERS}`}`,
-        { nowMs, ...of },
+        `SELECT ${USER_COLUMNS} FROM ${USERS} ${where} ORDER BY users.id ${of.accountId === undefined ? '' : `LIMIT ${MAX_ACCOUNT_USERS}`}`,
+        of,
       )
-      return rows.map((row) => recordOf<UserDetails>(row))
+      return rows.map((row) => recordOf<UserRecord>(row))
     },
     /** Returns false if the user does not exist, and for `by` also if it is of another account, or `by` itself. */
     removeUser: (id: number, by?: SessionProof): Promise<boolean> =>
@@ -168,7 +152,6 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
         if (user === undefined) return false
         const { userId, accountId = user.accountId } = (await checkSession(tx, by)) ?? {}
         if (id === userId || user.accountId !== accountId) return false
-        // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await endTokens(tx, id)
         return (await tx.run('DELETE FROM users WHERE id = :id', { id })) > 0
       }),
@@ -178,7 +161,6 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
      */
     setPassword: (userId: number, password: string, kept: string): Promise<void> =>
       repeatable(async (tx) => {
-        // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await endTokens(tx, userId, kept)
         const keep = `UPDATE tokens SET from_link = false WHERE user_id = :userId AND kind = 'session' AND hash = :kept`
         if ((await tx.run(keep, { userId, kept })) === 0) throw new Refusal('not_signed_in')
@@ -205,30 +187,23 @@ export function createSessionStore(database: Database) {
       }),
 
     /** Adds a session, and removes expired sessions of all users. */
-    addSession: (session: NewSession): Promise<void> =>
-      repeatable(async (tx) => {
-        await addToken(tx, 'session', session)
-        await recordSeen(tx, session.userId, session.nowMs)
-      }),
+    addSession: (session: NewSession): Promise<void> => repeatable((tx) => addToken(tx, 'session', session)),
     async findSession(hash: string, nowMs: number): Promise<SessionRecord | undefined> {
       const row = await get(`${SESSIONS} AND hash = :hash`, { hash, nowMs })
       // Undefined if the user was removed in between.
       const user = row && (await findUserById(database, Number(row.user_id)))
       return user && { ...recordOf<ListedSession>(row), user }
     },
-    extendSession: (
+    extendSession: async (
       hash: string,
       { usedAtMs, expiresAtMs }: { readonly usedAtMs: number; readonly expiresAtMs: number },
     ): Promise<void> =>
-      repeatable(async (tx) => {
-        const row = await tx.get(
-          `UPDATE tokens SET used_at = CASE WHEN used_at < :usedAtMs THEN :usedAtMs ELSE used_at END,
-             expires_at = CASE WHEN expires_at < :expiresAtMs THEN :expiresAtMs ELSE expires_at END
-           WHERE hash = :hash AND kind = 'session' AND expires_at > :usedAtMs RETURNING user_id`,
-          { hash, usedAtMs, expiresAtMs },
-        )
-        if (row !== undefined) await recordSeen(tx, Number(row.user_id), usedAtMs)
-      }),
+      void (await run(
+        `UPDATE tokens SET used_at = CASE WHEN used_at < :usedAtMs THEN :usedAtMs ELSE used_at END,
+           expires_at = CASE WHEN expires_at < :expiresAtMs THEN :expiresAtMs ELSE expires_at END
+         WHERE hash = :hash AND kind = 'session' AND expires_at > :usedAtMs`,
+        { hash, usedAtMs, expiresAtMs },
+      )),
     endSession: async (hash: string): Promise<void> =>
       void (await run(`DELETE FROM tokens WHERE hash = :hash AND kind = 'session'`, { hash })),
     /** Returns false if the user has no session with this id. */

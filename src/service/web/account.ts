@@ -22,7 +22,7 @@ export async function sendAccountPage(
   const [frame, sessions, users] = await Promise.all([
     site.frame(request),
     store.listSessions(user.id, nowMs),
-    store.listUsers(nowMs, { accountId: user.accountId }),
+    store.listUsers({ accountId: user.accountId }),
   ])
   return site.page(reply, AccountPage, {
     frame,

@@ -217,5 +217,5 @@ export async function startConsole(
     const userId = await store.addUser({ email: FIRST_EMAIL, accountId, nowMs })
     if (userId !== undefined) return { linkToken: await addLink(store, userId, nowMs), user: FIRST_EMAIL }
   }
-  return { linkToken: undefined, user: (await store.listUsers(nowMs))[0]?.email }
+  return { linkToken: undefined, user: (await store.listUsers())[0]?.email }
 }

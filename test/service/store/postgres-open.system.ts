@@ -77,7 +77,7 @@ describePostgres('on PostgreSQL', () => {
     for (const row of OLD_ROWS) await server.query(`SET search_path = rushes; ${row}`, url)
     const [store] = await Promise.all([openTestStore(url), openTestStore(url)])
     expect(await store.listKeys()).toMatchObject([{ id: 1, name: 'old', disabled: true }])
-    expect(await store.listUsers(0)).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
+    expect(await store.listUsers()).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
   })
 
   test('a database of another program is shared: its tables are left alone', async () => {

@@ -55,7 +55,7 @@ test('a database of an earlier format is brought up to date', async () => {
   old.close()
   const store = openSqliteStore(path)
   expect(await store.listKeys()).toMatchObject([{ id: 1, name: 'old', disabled: true }])
-  expect(await store.listUsers(0)).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
+  expect(await store.listUsers()).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
   // It has the model of its name.
   expect(await claimRun(store, 'me')).toMatchObject({ id: 'run_old', document: undefined })
   await store.close()

@@ -320,7 +320,7 @@ test('a change whose session ends while its form arrives is answered with 401, a
     withStore(service, async (store) => [
       (await store.listRuns({ accountId: 1, limit: 9 })).runs,
       (await store.listKeys()).map(({ name, disabled }) => [name, disabled]),
-      (await store.listUsers(0)).map(({ email }) => email),
+      (await store.listUsers()).map(({ email }) => email),
     ])
   for (const [path, body] of [
     ['/runs', `model=${FOX.model}&prompt=late&form_key=k`],

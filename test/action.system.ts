@@ -128,6 +128,21 @@ describe.concurrent('the action', () => {
     }
   })
 
+  it('does not pay again for what a job made after another one was committed', async () => {
+    const repository = createRepository({ 'rushes.yaml': ONE })
+    const path = (name: string) => join(repository.folder, name)
+    expect((await repository.job({ local: 'true' })).outputs.created).toBe('1')
+    const committed = readFileSync(path('rushes.lock.json'))
+    writeFileSync(path('rushes.yaml'), TWO)
+    expect((await repository.job({ local: 'true' })).outputs.created).toBe('1')
+    writeFileSync(path('rushes.lock.json'), committed)
+    rmSync(path('assets/hen.png'))
+    const next = await repository.job({ local: 'true' })
+    expect(next).toMatchObject({ failed: false, outputs: { created: '0' } })
+    expect(next.log).toContain('::notice title=rushes::The results of an earlier job')
+    expect(repository.has('assets/hen.png')).toBe(true)
+  })
+
   it('ends the batch of a canceled job, and continues its run in the next one', async () => {
     const service = await startService()
     writeFileSync(join(service.folder, 'slow'), '')

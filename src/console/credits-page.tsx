@@ -7,8 +7,6 @@ import { Command, Icon, type KeyChoice, Select, Table, Time } from './parts.js'
 export interface CreditsQuery {
   readonly kind: string | undefined
   readonly key: string | undefined
-  readonly from: string | undefined
-  readonly to: string | undefined
 }
 
 export interface ShownEntry {
@@ -138,12 +136,6 @@ function Ledger({ query, entries, next, keys }: CreditsView) {
           chosen={query.key}
           choices={[['', 'Any key'], ...keys.map(({ id, name }) => [String(id), name] as const)]}
         />
-        <label title="In UTC">
-          From <input type="date" name="from" value={query.from} />
-        </label>
-        <label title="In UTC">
-          to <input type="date" name="to" value={query.to} />
-        </label>
         <button type="submit" class="button">
           Show
         </button>

@@ -64,9 +64,6 @@ interface FoundRuns {
 export interface EntryFilter extends AccountPage {
   readonly kind?: LedgerEntryKind | undefined
   readonly keyId?: number | undefined
-  /** Start (inclusive) and end (exclusive) of the period. */
-  readonly fromMs?: number | undefined
-  readonly untilMs?: number | undefined
 }
 
 export interface ListedEntry extends LedgerEntry {
@@ -227,15 +224,13 @@ export function createListStore(database: Database) {
     },
     /** Newest first. */
     async listAccountEntries(filter: EntryFilter): Promise<FoundEntries> {
-      const { limit, kind, keyId, fromMs, untilMs } = filter
-      const count = isAny(kind, keyId, fromMs, untilMs) ? MAX_FILTERED : undefined
+      const { limit, kind, keyId } = filter
+      const count = isAny(kind, keyId) ? MAX_FILTERED : undefined
       const floor = await floorOf(database, 'credits', filter, count)
       const { where, values } = whereOf({
         ...inRange('credits', filter, floor),
         'credits.kind = ?': kind,
         'credits.key_id = ?': keyId,
-        'credits.created_at >= ?': fromMs,
-        'credits.created_at < ?': untilMs,
       })
       const list = `${LIST_ENTRIES} ${where} ORDER BY credits.sequence DESC LIMIT :rows`
       const listed = (await all(list, { ...values, rows: limit + 1 })).map(({ key_name, ...row }) => ({

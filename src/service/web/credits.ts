@@ -2,9 +2,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { CreditsPage } from '../../console/credits-page.js'
-import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../../protocol/units.js'
-import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
-import { invalidInput } from '../rules/refusal.js'
+import { DAY_MS, dayOf, isoOrNull, startOfDay } from '../../protocol/units.js'
+import { choiceIn, cursorIn, numberIn, type Query } from '../rules/console-requests.js'
 import type { Store } from '../store/index.js'
 import type { DaySpend, EntryFilter, ListedEntry } from '../store/lists.js'
 import { keyChoices } from './runs.js'
@@ -39,8 +38,6 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
       query: {
         kind: filter.kind,
         key: filter.keyId === undefined ? undefined : String(filter.keyId),
-        from: textIn(query, 'from'),
-        to: textIn(query, 'to'),
       },
       entries,
       next,
@@ -65,22 +62,11 @@ async function spentPerDay(store: Store, accountId: number, nowMs: number): Prom
 }
 
 function filterOf(accountId: number, query: Query): Omit<EntryFilter, 'limit' | 'before'> {
-  const untilDay = dayIn(query, 'to')
   return {
     accountId,
     kind: choiceIn(query, 'kind', KINDS),
     keyId: numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER),
-    fromMs: dayIn(query, 'from'),
-    untilMs: untilDay === undefined ? undefined : untilDay + DAY_MS,
   }
-}
-
-function dayIn(query: Query, name: string): number | undefined {
-  const text = textIn(query, name)
-  if (text === undefined) return undefined
-  const ms = parseDay(text)
-  if (ms === undefined) throw invalidInput(`${name}: "${text}" is not a day, such as 2026-01-31.`)
-  return ms
 }
 
 /** All entries, newest first, in parts. */

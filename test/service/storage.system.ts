@@ -147,25 +147,18 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' }
     const nowhere = { AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' }
     test.each([
-      ['a bucket that does not exist', 's3://other/x', {}, 'NoSuchBucket (404)', /Create the bucket/],
+      ['a bucket that does not exist', 's3://other/x', {}, 'NoSuchBucket (404)'],
       [
         'wrong credentials, which are not repeated',
         's3://bucket/x',
         { AWS_ACCESS_KEY_ID: 'AKIDWRONG', AWS_SECRET_ACCESS_KEY: 'a-secret' },
         'InvalidAccessKeyId (403)',
-        /AWS_PROFILE/,
       ],
-      [
-        'no credentials',
-        's3://bucket/x',
-        { ...none, ...nowhere },
-        'no credentials were found',
-        /AWS_PROFILE/,
-      ],
-    ])('refuses %s', async (_name, url, env, reason, says) => {
+      ['no credentials', 's3://bucket/x', { ...none, ...nowhere }, 'CredentialsProviderError'],
+    ])('refuses %s', async (_name, url, env, reason) => {
       const { message, hint, code, cause } = await refusal(url, env)
       expect([code, message]).toEqual(['usage', `--storage ${url}: ListObjectsV2 failed: ${reason}.`])
-      expect(hint).toMatch(says)
+      expect(hint).toContain('the name of the bucket, the credentials and their rights')
       expect(`${message}${hint}${cause}`).not.toMatch(/AKIDWRONG|a-secret/)
     })
 
@@ -177,9 +170,8 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
           .end('<Error><Code>AccessDenied</Code></Error>')
         return true
       })
-      const { message, hint } = await refusal('s3://bucket/x')
+      const { message } = await refusal('s3://bucket/x')
       expect(message).toBe('--storage s3://bucket/x: PutObject failed: AccessDenied (403).')
-      expect(hint).toContain('s3:PutObject')
     })
 
     test('warns about a storage that does not answer, and uses it later', async () => {

@@ -8,41 +8,11 @@ import { StorageUnavailable } from './contract.js'
 /** The system's error codes for a storage that is temporarily unreachable. */
 const NETWORK = /^(EAI_AGAIN|ECONN\w+|EHOST\w+|ENET\w+|ENOTFOUND|EPIPE|ETIMEDOUT)$/
 
-const REASONS: Readonly<Record<string, string>> = {
-  CredentialsProviderError: 'no credentials were found',
-  EPROTO: 'TLS failed',
-}
-
-const KEYS = 'Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.'
-const REGION = 'Set AWS_REGION to the region of the bucket.'
-const SESSION = 'The session of these credentials has ended: sign in again, or renew them.'
-
-const HINTS: Readonly<Record<string, string>> = {
-  AccessDenied:
-    'The credentials need s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and ' +
-    's3:AbortMultipartUpload on its objects.',
-  AuthorizationHeaderMalformed: REGION,
-  CredentialsProviderError:
-    'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or start the service where it has a role.',
-  ExpiredToken: SESSION,
-  IllegalLocationConstraintException: REGION,
-  InvalidAccessKeyId: KEYS,
-  NoSuchBucket: 'Create the bucket, or check its name and AWS_ENDPOINT_URL_S3.',
-  PermanentRedirect: REGION,
-  RequestTimeTooSkewed: 'Set the clock of this machine.',
-  SignatureDoesNotMatch: KEYS,
-  TokenProviderError: SESSION,
-}
-
-const CERTIFICATE_HINT =
-  'Its TLS certificate is not trusted or not valid. For a certificate authority of your own, set NODE_EXTRA_CA_CERTS.'
-
 interface StorageProblem {
   /** For example, `SlowDown (503)` or `the connection was refused`. */
   readonly reason: string
   /** Whether a retry may succeed. If false, the settings or the storage must be changed. */
   readonly isTemporary: boolean
-  readonly hint: string
 }
 
 interface Thrown {
@@ -58,23 +28,13 @@ export function describeProblem(thrown: unknown): StorageProblem {
   // If all addresses of a host fail, the error is an AggregateError.
   if (errors !== undefined && errors.length > 0) return describeProblem(errors[0])
   const status = $metadata?.httpStatusCode
-  const isTimeout = name === 'TimeoutError' || name === 'AbortError'
-  if (isTimeout || NETWORK.test(String(code)))
-    return {
-      reason: isTimeout ? 'no answer in time' : describeReason(thrown),
-      isTemporary: true,
-      hint: 'Check AWS_ENDPOINT_URL_S3, AWS_REGION and the network.',
-    }
+  if (name === 'TimeoutError' || name === 'AbortError')
+    return { reason: 'no answer in time', isTemporary: true }
+  if (NETWORK.test(String(code))) return { reason: describeReason(thrown), isTemporary: true }
   const errorName = plainName((status === undefined && code) || name)
   return {
-    reason: status === undefined ? (REASONS[errorName] ?? errorName) : `${errorName} (${status})`,
+    reason: status === undefined ? errorName : `${errorName} (${status})`,
     isTemporary: status !== undefined && (status >= 500 || status === 408 || status === 429),
-    hint:
-      HINTS[errorName] ??
-      (status === 403 ? (HINTS.AccessDenied ?? '') : undefined) ??
-      (/CERT|SIGNATURE|ISSUER/.test(errorName)
-        ? CERTIFICATE_HINT
-        : 'Check the name of the bucket, the credentials, AWS_REGION and AWS_ENDPOINT_URL_S3.'),
   }
 }
 

@@ -22,7 +22,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { RushesError, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import {
   type ByteRange,
@@ -166,14 +166,16 @@ async function checkAccess(
       await attempt()
     }
   } catch (error) {
-    const { reason, isTemporary, hint } = describeProblem(error)
-    if (!isTemporary)
-      throw new RushesError('usage', `--storage ${url}: ${operation} failed: ${reason}.`, { hint })
+    const { reason, isTemporary } = describeProblem(error)
+    if (!isTemporary) throw usageError(`--storage ${url}: ${operation} failed: ${reason}.`, HINT)
     warn(
-      `--storage ${url} does not answer: ${reason}. Runs wait until it does, and \`/readyz\` responds with 503. ${hint}`,
+      `--storage ${url} does not answer: ${reason}. Runs wait until it does, and \`/readyz\` responds with 503. ${HINT}`,
     )
   }
 }
+
+const HINT =
+  'Check the name of the bucket, the credentials and their rights (docs/operations.md), AWS_REGION and AWS_ENDPOINT_URL_S3.'
 
 const SIGNED_FOR_S = 3_600
 

@@ -7,23 +7,15 @@ const answered = (name: string, httpStatusCode: number) =>
 const failed = (code: string, name = 'Error') => Object.assign(new Error(`connect ${code}`), { code, name })
 
 test.each([
-  ['a refused connection', failed('ECONNREFUSED'), 'connection refused', true, /AWS_ENDPOINT_URL_S3/],
-  ['silence', failed('ETIMEDOUT', 'TimeoutError'), 'no answer in time', true, /network/],
-  ['too many requests', answered('SlowDown', 503), 'SlowDown (503)', true, /bucket/],
-  ['no bucket', answered('NoSuchBucket', 404), 'NoSuchBucket (404)', false, /Create the bucket/],
-  ['no right, without a body', answered('403', 403), '403 (403)', false, /s3:ListBucket/],
-  [
-    'no credentials',
-    failed('', 'CredentialsProviderError'),
-    'no credentials were found',
-    false,
-    /AWS_PROFILE/,
-  ],
-  ['no TLS', failed('EPROTO'), 'TLS failed', false, /AWS_ENDPOINT_URL_S3/],
-  ['a certificate', failed('DEPTH_ZERO_SELF_SIGNED_CERT'), 'DEPTH_ZERO_SELF_SIGNED_CERT', false, /EXTRA_CA/],
-  ['a name that is no name', answered('<b>odd</b>\n', 400), 'an unknown error (400)', false, /bucket/],
-])('%s', (_name, thrown, reason, isTemporary, hint) => {
-  expect(describeProblem(thrown)).toEqual({ reason, isTemporary, hint: expect.stringMatching(hint) })
+  ['a refused connection', failed('ECONNREFUSED'), 'connection refused', true],
+  ['silence', failed('ETIMEDOUT', 'TimeoutError'), 'no answer in time', true],
+  ['too many requests', answered('SlowDown', 503), 'SlowDown (503)', true],
+  ['no bucket', answered('NoSuchBucket', 404), 'NoSuchBucket (404)', false],
+  ['no credentials', failed('', 'CredentialsProviderError'), 'CredentialsProviderError', false],
+  ['a certificate', failed('DEPTH_ZERO_SELF_SIGNED_CERT'), 'DEPTH_ZERO_SELF_SIGNED_CERT', false],
+  ['a name that is no name', answered('<b>odd</b>\n', 400), 'an unknown error (400)', false],
+])('%s', (_name, thrown, reason, isTemporary) => {
+  expect(describeProblem(thrown)).toEqual({ reason, isTemporary })
 })
 
 test('an error of the storage names operation and reason, and quotes nothing of its response', () => {

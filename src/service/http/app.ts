@@ -141,7 +141,7 @@ function observeRequests(app: FastifyInstance, metrics: Metrics | undefined): vo
     const { method, routeOptions } = request
     const { url: route } = routeOptions
     const { statusCode: status, elapsedTime: ms } = reply
-    metrics?.countRequest({ method, route, status, ms })
+    metrics?.countRequest({ method, route, status })
     const caller = 'caller' in request ? (request.caller as Caller | null) : null
     const by = caller && { account: caller.accountId, key: caller.keyId }
     app.log.info({ method, route: route ?? null, status, ms: Math.round(ms * 10) / 10, ...by }, 'request')

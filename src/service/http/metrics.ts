@@ -4,7 +4,7 @@
  * never an id, a key, a token or a URL.
  */
 import { fastify } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
@@ -19,14 +19,10 @@ interface AnsweredRequest {
   /** Pattern of the route, never the URL. Undefined for a request without a route. */
   readonly route: string | undefined
   readonly status: number
-  /** Time from the headers to the end of the response. */
-  readonly ms: number
 }
 
 /** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
 const QUEUE_LIMIT_MS = 1_000
-/** Buckets in seconds, from a status request to a large upload or download. */
-const REQUEST_BUCKETS_S = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
 /** Buckets in seconds, from a preview image to the time limit of an engine (30 minutes). */
 const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800]
 const METRICS_PATH = '/metrics'
@@ -40,13 +36,6 @@ export function createMetrics(clock: Clock) {
     help: 'Requests that were answered.',
     registers,
     labelNames: ['method', 'route', 'status'],
-  })
-  const requestSeconds = new Histogram({
-    name: 'rushes_http_request_duration_seconds',
-    help: 'Time from the headers of a request to the end of its response.',
-    labelNames: ['route'],
-    buckets: REQUEST_BUCKETS_S,
-    registers,
   })
   const renderSeconds = new Histogram({
     name: 'rushes_render_duration_seconds',
@@ -75,18 +64,18 @@ export function createMetrics(clock: Clock) {
       for (const kind of KINDS) this.set({ kind }, lengths[kind])
     },
   })
-  const all = Registry.merge([registry, processMetrics()])
   // On closing, do not wait for scrapes: the next scrape reaches the next process.
   const app = fastify({ forceCloseConnections: true })
   // It needs no key, so the port must be private.
-  app.get(METRICS_PATH, async (_request, reply) => reply.type(all.contentType).send(await all.metrics()))
+  app.get(METRICS_PATH, async (_request, reply) =>
+    reply.type(registry.contentType).send(await registry.metrics()),
+  )
   app.setNotFoundHandler(sendNotFound)
   app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
 
   return {
-    countRequest({ method, route = 'none', status, ms }: AnsweredRequest): void {
+    countRequest({ method, route = 'none', status }: AnsweredRequest): void {
       requests.inc({ method: METHODS.includes(method) ? method : 'other', route, status })
-      requestSeconds.observe({ route }, ms / 1_000)
     },
     countCredits: (price: number): void => credits.inc(price),
     /** Measures the render of one run. */
@@ -109,18 +98,7 @@ export function createMetrics(clock: Clock) {
       const { url } = await listenOn(app, address, '--metrics-port')
       return { url: `${url}${METRICS_PATH}` }
     },
-    text: (): Promise<string> => all.metrics(),
+    text: (): Promise<string> => registry.metrics(),
     close: (): Promise<void> => app.close(),
   }
-}
-
-let processRegistry: Registry | undefined
-
-/** prom-client cannot stop measuring the process, so all services of a process share these metrics. */
-function processMetrics(): Registry {
-  if (processRegistry === undefined) {
-    processRegistry = new Registry()
-    collectDefaultMetrics({ register: processRegistry })
-  }
-  return processRegistry
 }

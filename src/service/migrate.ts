@@ -3,7 +3,7 @@
  * All rows go in one transaction, while the folder's database is locked. Then that is renamed to `service.db.moved`, which a
  * process that has it open notices before its next change.
  */
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, truncateSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { usageError } from '../errors.js'
@@ -52,13 +52,25 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
     return await source.transaction(async () => {
       const files = storage && (await copyFiles(folders, storage, signal))
       const verification = await copyRows(source, databaseUrl, signal)
+      const id = `${source.get('SELECT database_id FROM format')?.database_id}.${source.inode}`
       renameSync(path, `${path}${MOVED}`)
+      if (storage === undefined) releaseFiles(folders, id)
       return { ...verification, files }
     })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   } finally {
     source.close()
+  }
+}
+
+/** Lets the new database own the files that stay. Those of a third database stay its own. */
+function releaseFiles({ files }: DataFolders, id: string): void {
+  const path = join(files, OWNER_KEY)
+  try {
+    if (readFileSync(path, 'utf8').trim() === id) truncateSync(path)
+  } catch {
+    // The data is moved. Without an owner, nothing is in the way; otherwise the start of the service says what to do.
   }
 }
 

@@ -1,4 +1,4 @@
-import { cpSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import pg from 'pg'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
@@ -229,6 +229,23 @@ describePostgres('admin migrate', () => {
     expect((await ask(moved, 'GET', new URL(output.urls[0]).pathname)).status).toBe(200)
     expect(await created(moved, FOX, { key })).toMatch(/^run_/)
   })
+
+  it.each(['the moved', 'a third'])(
+    'gives the files of the moved database to the new one: owned by %s database',
+    async (owner) => {
+      const grown = createGrown().dataFolder
+      const [row] = await runSql(
+        { dataFolder: grown, databaseUrl: undefined },
+        'SELECT database_id FROM format',
+      )
+      const dataFolder = copyOf(grown)
+      const own = `${row?.database_id}.${statSync(join(dataFolder, 'service.db')).ino}`
+      const path = join(dataFolder, 'files/database-id')
+      writeFileSync(path, owner === 'a third' ? 'third' : `${own}\n`)
+      await move(dataFolder, await temporaryDatabase())
+      expect(readFileSync(path, 'utf8')).toBe(owner === 'a third' ? 'third' : '')
+    },
+  )
 
   it('refuses a target with data, data in use, wrong sums and a folder without data', async () => {
     const { dataFolder } = createGrown()

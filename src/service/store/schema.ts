@@ -1,6 +1,6 @@
 /** The formats of the service's database. A script never changes; a new format appends one. */
 
-export const FORMAT = 4
+export const FORMAT = 5
 
 /** What SQLite and PostgreSQL write differently. */
 interface SchemaTypes {
@@ -24,6 +24,7 @@ export const scriptsOf = (types: SchemaTypes): readonly string[] => [
   FORMAT_2,
   format3(types),
   FORMAT_4,
+  FORMAT_5,
 ]
 
 const FORMAT_2 = `
@@ -45,6 +46,11 @@ CREATE TABLE documents (
 -- Null for a run of an earlier version, which has the model that the service has under its name.
 ALTER TABLE runs ADD COLUMN document text;
 UPDATE format SET version = 4;
+`
+
+const FORMAT_5 = `
+ALTER TABLE users DROP COLUMN last_seen_at;
+UPDATE format SET version = 5;
 `
 
 /** Before it, files were stored under other names: those of earlier runs are no longer found. */

@@ -58,15 +58,15 @@ describePostgres('on PostgreSQL', () => {
     const url = await temporaryDatabase()
     await (await openTestStore(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
     const server = await sharedPostgres()
-    await server.query('UPDATE rushes.format SET version = 5', url)
+    await server.query('UPDATE rushes.format SET version = 6', url)
     await expect(openPostgresStore(url)).rejects.toMatchObject(
       usage(
-        /later version of rushes: it has format 5, and this version reads formats up to 4/,
+        /later version of rushes: it has format 6, and this version reads formats up to 5/,
         /Use that version/,
       ),
     )
     expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
-      { name: 'kept', version: '5' },
+      { name: 'kept', version: '6' },
     ])
   })
 

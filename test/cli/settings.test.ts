@@ -274,6 +274,7 @@ it.each([
   ['set timeout soon', /not a valid duration/],
   ['set baseUrl http://example.com', /plain http/],
   ['set baseUrl https://u:rk_x@a:99999/b?key=rk_x', /"https:\/\/…@a:99999\/b\?…" is not a valid service URL/],
+  ['set baseUrl u:rk_x@a.example', /"…@a\.example" is not a valid service URL/],
   ['set models.video cinema', /provider/],
   ['set currency "US dollars"', /currency/],
   ['set maxCost 12,50', /not an amount/],

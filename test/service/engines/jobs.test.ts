@@ -452,7 +452,7 @@ describe('an engine that renders within one request', () => {
       },
     })
     const render = (more: Partial<RenderJob> = {}) => clock.runUntil(engine.render(jobOf({ save, ...more })))
-    return { clock, stored, server, creates, render }
+    return { clock, stored, save, server, creates, render }
   }
 
   test.each<[name: string, fault: ServerFault, file?: ServerFault]>([
@@ -496,6 +496,17 @@ describe('an engine that renders within one request', () => {
       expect([creates(), stored.at(-1)]).toEqual([1, {}])
     },
   )
+
+  test('may be sent by another worker after a stop while its intent is stored', async () => {
+    const { stored, save, render, creates } = await openOnce()
+    const stop = new AbortController()
+    const saveAtStop = async (job: StoredJob) => {
+      await save(job)
+      stop.abort(new JobDetached('the service stops', 10_000))
+    }
+    await expect(render({ signal: stop.signal, save: saveAtStop })).rejects.toBeInstanceOf(JobDetached)
+    expect([creates(), stored.at(-1)]).toEqual([0, {}])
+  })
 
   test('fails with a refusal of the server, and waits for one that is busy', async () => {
     const { server, stored, render, creates } = await openOnce()

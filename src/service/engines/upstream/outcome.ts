@@ -77,12 +77,14 @@ async function renderPaid<Answer>(
   let state: 'not sent' | 'sent' | 'answered' = 'not sent'
   let intent: JobIntent | undefined
   const onSend = async () => {
-    // An earlier request was refused, and the worker stops.
+    if (!job.signal.aborted) {
+      // The same again, after a pause of this process or for another form of the request: the store refuses a second create.
+      intent ??= newIntent(endpoint, clock)
+      await job.save?.({ intent })
+    }
+    // The worker stops before the request is sent, and an earlier one was refused.
     if (job.signal.aborted) await onRefused()
     job.signal.throwIfAborted()
-    // The same again, after a pause of this process or for another form of the request: the store refuses a second create.
-    intent ??= newIntent(endpoint, clock)
-    await job.save?.({ intent })
     state = 'sent'
   }
   const onRefused = async () => {

@@ -61,8 +61,8 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     ask(nginx.port, { method: 'POST', path: RUNS, headers: as(key), body })
   const status = (key: string, id: string) => ask(nginx.port, { path: `${RUNS}/${id}`, headers: as(key) })
   const runs = async (): Promise<number> => {
-    const words = ['admin', 'credits', 'list', 'default', '--limit', '100000', '--json', '--data', data]
-    return (await rushes(place, words)).stdout.split('"charge"').length - 1
+    const { stdout } = await rushes(place, ['admin', 'account', 'list', '--json', '--data', data])
+    return JSON.parse(stdout).runs
   }
   const finishedOutput = async (key: string): Promise<string> => {
     const { id } = bodyOf(await create(key))

@@ -92,6 +92,8 @@ type JournalFields = Omit<JournalRun, 'id' | 'error'>
 /** A run that exists, with what the journal and this command know about it. */
 export type KnownRun = { readonly [Name in keyof JournalFields]?: JournalFields[Name] | undefined } & {
   readonly id: string
+  /** Whether its row had its id at once. Undefined for a run that this command has not created. */
+  readonly isInJournal?: boolean
   /** Body of the 201 response to the create. */
   readonly service?: unknown
 }
@@ -258,9 +260,9 @@ export class Run {
       if (intent !== undefined)
         journal?.accepted(intent, { id, status: statusIn(service), seed: seedIn(service) })
       const { kind, model, name } = meant
-      // A row without its id does not name the run.
-      const row = journal?.isBehind ? undefined : intent?.row
-      this.known = { id, row, kind, model, name, input, service, createdAtMs: clock.now() }
+      const { row } = intent ?? {}
+      const isInJournal = row !== undefined && journal?.isBehind === false
+      this.known = { id, row, isInJournal, kind, model, name, input, service, createdAtMs: clock.now() }
       const nowMs = clock.monotonic()
       this.#beginFollowing(nowMs, nowMs)
       this.dueAtMs = nowMs + POLL_INTERVAL_MS.min

@@ -140,6 +140,25 @@ it('a row that fails is created again by the next batch, and blocks the rows tha
   expect((await run()).stderr).toMatch(/4 runs: 2 created, 2 up to date/)
 })
 
+it('a row that fails is created again by the next batch also where the journal took the id of its run late', async () => {
+  const { run, created, editJournal, service } = await createFamily([
+    { ...RUN, prompt: 'FAIL', image_urls: [] },
+  ])
+  const first = await run([], {
+    fetch: async (request) => {
+      if (request.method !== 'POST') editJournal('DROP TRIGGER IF EXISTS full')
+      const answer = await service.counting(request)
+      if (request.method === 'POST')
+        editJournal("CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(ABORT, 'full'); END")
+      return answer
+    },
+  })
+  expect(first).toMatchObject({ code: 10, stderr: expect.stringContaining('cannot draw FAIL') })
+  expect(created()).toEqual(['FAIL'])
+  await run()
+  expect(created()).toEqual(['FAIL'])
+})
+
 it('a row whose create has an unknown outcome blocks the rows that use it', async () => {
   const { run, created } = await createFamily()
   expect((await run([], { faults: ['create:500'] })).code).toBe(13)

@@ -222,7 +222,7 @@ export class RunPrinter {
     const { ctx, delivery } = this.#command
     // `wait --all` does not find runs that the journal could not take.
     const isNamed =
-      runs.length <= MAX_NAMED || (this.#creates && runs.some(({ known }) => known?.row === undefined))
+      runs.length <= MAX_NAMED || (this.#creates && runs.some(({ known }) => known?.isInJournal === false))
     if (!isNamed && !this.#creates) return 'Resume with the same command.'
     const ids = isNamed ? runs.map(({ id }) => id) : 'all'
     const resume = resumeCommand(ctx.globals, 'wait', ids, delivery.again(runs.length))

@@ -1,7 +1,7 @@
 /** Renders one run: calls the engine, then computes the checksums of the output files and stores them. */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
-import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../host/abort.js'
+import { createLateSignal, settlesWithin, type Timeout, untilAborted, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
@@ -83,21 +83,35 @@ export async function render(
     const token = newToken(run.id)
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The engine wrote no output file.')
-    // A result that is there although the worker stops is stored, with one try: it may have been paid for, and not be there again.
-    const isStopping = signal.reason instanceof JobDetached
-    if (!isStopping) signal.throwIfAborted()
-    for (const output of outputs) {
-      const { contentType, name } = output
-      const put = (until?: AbortSignal) =>
-        stored.put(outputKey(output), { path: folder.entry(name) }, { contentType, signal: until })
-      await (isStopping ? put() : untilStorageAnswers(() => put(signal), { clock, signal, onError }))
-    }
+    await storeOutputs(folder, outputs, options, signal)
     return outputs
   } catch (error) {
     await removeOutputs(outputs, stored).catch(onError)
     throw error
   } finally {
     await folder.remove().catch(onError)
+  }
+}
+
+/** A result that is there although the worker stops is stored, with one try: it may have been paid for, and not be there again. */
+async function storeOutputs(
+  folder: OwnFolder,
+  outputs: readonly StoredOutput[],
+  { outputs: stored, clock, onError }: RenderParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const lateMs = () => (signal.reason instanceof JobDetached ? signal.reason.graceMs : 0)
+  const late = createLateSignal(signal, lateMs, clock)
+  try {
+    late.signal.throwIfAborted()
+    for (const output of outputs) {
+      const { contentType, name } = output
+      const source = { path: folder.entry(name) }
+      const put = () => stored.put(outputKey(output), source, { contentType, signal: late.signal })
+      await (signal.aborted ? put() : untilStorageAnswers(put, { clock, signal, onError }))
+    }
+  } finally {
+    late.end()
   }
 }
 

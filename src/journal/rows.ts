@@ -4,7 +4,7 @@ import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { readJson } from '../protocol/json.js'
 import type { DownloadedFile } from '../protocol/media.js'
 
-/** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
+/** A released script never changes. `test/journal/journal.test.ts` shows that runs are listed through an index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
   `
   -- One row for each create that was about to be sent. Times are milliseconds since the epoch.

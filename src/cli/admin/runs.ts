@@ -15,7 +15,7 @@ export const runCommands: readonly AdminCommand[] = [
       command
         .option('--account <account>', 'Only runs of this account')
         .addOption(choiceOption('--status <status>', 'Only runs with this status', LOCAL_STATUSES))
-        .option('--limit <n>', 'Show the newest N entries; 0 for all', DEFAULTS.listLimit),
+        .option('--limit <n>', 'Show the newest N; 0 for all', DEFAULTS.listLimit),
     async work({ ctx: { out }, admin, flags }) {
       const { account, status, limit: written = '' } = flags
       const limit = wholeNumber(written, '--limit', 0, 1_000_000_000) || undefined

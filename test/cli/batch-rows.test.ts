@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
 import { CLIP, createFamily, FAMILY, imagesSentFor, RUN, SHEET, SIT, sha256 } from '../support/family.js'
 import { createInstantEngine, lines, objects, outputOf, scripted, usageErrorOf } from '../support/index.js'
@@ -138,6 +139,19 @@ it('a row that fails is created again by the next batch, and blocks the rows tha
   )
   write(FAMILY)
   expect((await run()).stderr).toMatch(/4 runs: 2 created, 2 up to date/)
+})
+
+it('a batch that is interrupted in a download does not say that its run is still running', async () => {
+  const { run, service } = await createFamily([SHEET])
+  const interrupts = createInterrupts()
+  const { stderr } = await run([], {
+    interrupts,
+    fetch: async (request) => {
+      if (!request.url.pathname.includes('/api/')) interrupts.interrupt('SIGINT')
+      return await service.counting(request)
+    },
+  })
+  expect(stderr).toMatch(/error: Interrupted\. Succeeded, and not downloaded: sheet \(run_\w+\)\.\n/)
 })
 
 it('a row that fails is created again by the next batch also where the journal took the id of its run late', async () => {

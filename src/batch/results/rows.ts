@@ -18,6 +18,8 @@ export interface RowResult {
     | 'blocked'
     | 'unconfirmed'
     | 'still_running'
+  /** Whether a run that is `still_running` has succeeded: a signal has interrupted its download. */
+  readonly isSucceeded?: boolean
   readonly made?: Made | undefined
   readonly run?: string | undefined
   /** Key of its row in the journal, if its create has an unknown outcome. */

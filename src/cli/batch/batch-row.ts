@@ -220,7 +220,9 @@ export class BatchRow implements Row {
       case 'undelivered':
         if (this.#kept !== undefined) return { ...failed(this.#kept), ...made }
         // After a signal the row has not failed: the next batch continues its download.
-        return this.#parts.runs.interrupts.first.aborted ? goesOn() : failed(result.error)
+        return this.#parts.runs.interrupts.first.aborted
+          ? { ...goesOn(), isSucceeded: true }
+          : failed(result.error)
       case 'failed':
         return failed(this.#explained(run, result.error))
       case 'running':

@@ -168,11 +168,12 @@ export class Report {
     )
   }
 
-  /** The runs that the batch has left unfinished, with the names of their rows. */
-  get running(): readonly string[] {
+  /** The runs that the batch has left, with the names of their rows: those that have succeeded, or those that have not ended. */
+  left(hasSucceeded: boolean): readonly string[] {
     return this.#batch.plan.steps.flatMap(({ entry: { name } }) => {
-      const { result, run } = this.#results.get(name) ?? {}
-      return result === 'still_running' && run !== undefined ? [`${name} (${run})`] : []
+      const { result, run, isSucceeded = false } = this.#results.get(name) ?? {}
+      const isLeft = result === 'still_running' && isSucceeded === hasSucceeded
+      return isLeft && run !== undefined ? [`${name} (${run})`] : []
     })
   }
 

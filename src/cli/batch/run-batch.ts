@@ -104,7 +104,7 @@ async function carryOutBatch(
     lockErrors = await lock.finish()
   }
   const { errors, notStarted } = report.end(plan)
-  const stopped = interruptedBatch(ctx, batch, report.running)
+  const stopped = interruptedBatch(ctx, batch, report)
   const reason = stopped ?? (notStarted > 0 ? lock.failure : undefined)
   const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], reason, notStarted)]
   // Without a message if the reader closed standard output.
@@ -186,12 +186,14 @@ const stopsBatch = (error: RushesError): boolean => {
 function interruptedBatch(
   { globals, interrupts }: Context,
   { options }: PreparedBatch,
-  running: readonly string[],
+  report: Report,
 ): RushesError | undefined {
   const { aborted, reason } = interrupts.first
   if (!aborted || !(reason instanceof Interruption)) return undefined
   const where = globals.local ? 'Queued until the batch continues' : 'Still running on the service'
-  const fate = running.length === 0 ? '' : ` ${where}: ${listNames(running)}.`
+  const fateOf = (what: string, names: readonly string[]) =>
+    names.length === 0 ? '' : ` ${what}: ${listNames(names)}.`
+  const fate = fateOf(where, report.left(false)) + fateOf('Succeeded, and not downloaded', report.left(true))
   const force = options.flags.force
     ? ' --force is left out, because it would pay again for runs that are done.'
     : ''

@@ -372,6 +372,20 @@ test('a worker that was suspended before the create, and lost the run meanwhile,
   expect(creates()).toBe(0)
 })
 
+test.each([new JobDetached('the service stops', 10_000), new RunCanceled()])(
+  'sends no create after %s while its intent is stored',
+  async (reason) => {
+    const { stored, save, run, creates } = await open()
+    const stop = new AbortController()
+    const saveAtStop = async (job: StoredJob) => {
+      await save(job)
+      stop.abort(reason)
+    }
+    await expect(run({ signal: stop.signal, save: saveAtStop })).rejects.toBe(reason)
+    expect([creates(), stored.at(-1)]).toEqual([0, {}])
+  },
+)
+
 test('a worker that stood still before the create, and still has the run, sends it once', async () => {
   const { run, clock, creates, save } = await open()
   const saveSlowly = async (job: StoredJob) => {

@@ -331,13 +331,16 @@ export class Upstream {
   async #sendOnce(
     request: ServerRequest,
     signal: AbortSignal,
-    { sentSignal = signal, busy = [], onSend }: SendOptions,
+    { sentSignal = signal, busy = [], onSend, onRefused }: SendOptions,
   ): Promise<Attempt> {
     const { clock, fetch } = this.#parts
     const startedSavingAtMs = clock.now()
     await onSend?.()
     // While this process was suspended, another worker may have taken the run over. The second call then throws.
     if (clock.now() - startedSavingAtMs > MAX_SAVE_MS) await onSend?.()
+    // The run was canceled, or its worker stops, before anything is sent.
+    if (signal.aborted) await onRefused?.()
+    signal.throwIfAborted()
     try {
       // The answer may arrive after the abort, and tell that the run was not accepted.
       const response = await fetch({ ...request, signal: sentSignal })

@@ -50,7 +50,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
       testTimeout: 2 * PATIENCE_MS,
       hookTimeout: 2 * PATIENCE_MS,
       // Most of them wait for processes: on two cores one worker alone would leave half of the machine idle.
-      maxWorkers: 3,
+      maxWorkers: 4,
     },
   },
   {

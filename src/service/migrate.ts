@@ -3,7 +3,7 @@
  * All rows go in one transaction, while the folder's database is locked. Then that is renamed to `service.db.moved`, which a
  * process that has it open notices before its next change.
  */
-import { existsSync, readFileSync, renameSync, truncateSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { usageError } from '../errors.js'
@@ -13,6 +13,7 @@ import { isBusy } from '../host/system-error.js'
 import { DATABASE_NAME, type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
 import { type Verification, verifyLedger } from './store/accounts.js'
+import { databaseIdOf, FIND_ID } from './store/index.js'
 import { nameOf } from './store/postgres/connection-errors.js'
 import { type Client, createClient } from './store/postgres/database.js'
 import { openSchema } from './store/postgres/open-schema.js'
@@ -52,7 +53,7 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
     return await source.transaction(async () => {
       const files = storage && (await copyFiles(folders, storage, signal))
       const verification = await copyRows(source, databaseUrl, signal)
-      const id = `${source.get('SELECT database_id FROM format')?.database_id}.${source.inode}`
+      const id = databaseIdOf(source.get(FIND_ID), source.inode)
       renameSync(path, `${path}${MOVED}`)
       if (storage === undefined) releaseFiles(folders, id)
       return { ...verification, files }
@@ -68,7 +69,8 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
 function releaseFiles({ files }: DataFolders, id: string): void {
   const path = join(files, OWNER_KEY)
   try {
-    if (readFileSync(path, 'utf8').trim() === id) truncateSync(path)
+    // Of a link, the link itself.
+    if (readFileSync(path, 'utf8').trim() === id) rmSync(path)
   } catch {
     // The data is moved. Without an owner, nothing is in the way; otherwise the start of the service says what to do.
   }

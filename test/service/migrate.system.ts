@@ -1,4 +1,13 @@
-import { cpSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import pg from 'pg'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
@@ -230,7 +239,7 @@ describePostgres('admin migrate', () => {
     expect(await created(moved, FOX, { key })).toMatch(/^run_/)
   })
 
-  it.each(['the moved', 'a third'])(
+  it.each(['the moved', 'a third', 'the moved, by a link to another'])(
     'gives the files of the moved database to the new one: owned by %s database',
     async (owner) => {
       const grown = createGrown().dataFolder
@@ -241,9 +250,15 @@ describePostgres('admin migrate', () => {
       const dataFolder = copyOf(grown)
       const own = `${row?.database_id}.${statSync(join(dataFolder, 'service.db')).ino}`
       const path = join(dataFolder, 'files/database-id')
-      writeFileSync(path, owner === 'a third' ? 'third' : `${own}\n`)
+      const text = owner === 'a third' ? 'third' : `${own}\n`
+      const linked = join(temporaryFolder(), 'linked')
+      writeFileSync(linked, text)
+      rmSync(path, { force: true })
+      if (owner.includes('link')) symlinkSync(linked, path)
+      else writeFileSync(path, text)
       await move(dataFolder, await temporaryDatabase())
-      expect(readFileSync(path, 'utf8')).toBe(owner === 'a third' ? 'third' : '')
+      expect(existsSync(path) && readFileSync(path, 'utf8')).toBe(owner === 'a third' && 'third')
+      expect(readFileSync(linked, 'utf8')).toBe(text)
     },
   )
 

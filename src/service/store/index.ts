@@ -12,7 +12,7 @@ import { createKeyStore } from './keys.js'
 import { createListStore } from './lists.js'
 import { createClaimStore, createLeaseStore } from './queue.js'
 import { createAttemptStore, createFileRecords, createRunStore } from './runs.js'
-import type { Database } from './sql.js'
+import type { Database, Row } from './sql.js'
 import { createSessionStore, createUserStore } from './users.js'
 
 export interface StoreParts {
@@ -28,6 +28,12 @@ export interface StoreParts {
   close(): Promise<void>
 }
 
+export const FIND_ID = 'SELECT database_id FROM format'
+
+/** `identity`: what differs between the database and a copy of it. */
+export const databaseIdOf = (row: Row | undefined, identity: unknown): string =>
+  `${row?.database_id}.${identity}`
+
 export const createStore = ({ database, pages, identity, rateLimiter, stopWaiting, close }: StoreParts) => ({
   ...createAccountStore(database),
   ...createKeyStore(database),
@@ -40,8 +46,7 @@ export const createStore = ({ database, pages, identity, rateLimiter, stopWaitin
   ...createClaimStore(database),
   ...createLeaseStore(database),
   /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
-  databaseId: async (): Promise<string> =>
-    `${(await database.get('SELECT database_id FROM format'))?.database_id}.${await identity()}`,
+  databaseId: async (): Promise<string> => databaseIdOf(await database.get(FIND_ID), await identity()),
   /** Writes to the database without changing anything. Rejects if a change would fail. */
   checkWritable: async (): Promise<void> =>
     void (await database.run('UPDATE format SET checked_at = checked_at + 1')),

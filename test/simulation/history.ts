@@ -284,7 +284,7 @@ class History {
     const { store, provider } = this
     const { problems, unknown } = await store.verify()
     this.wrong.push(...problems, ...unknown.map((id) => `${id} has no decision`))
-    const entries = await store.listEntries('default', 100_000)
+    const { entries } = await store.listAccountEntries({ accountId: this.accountId, limit: 100_000 })
     for (const [id, prompt] of this.runs) {
       const run = await this.runOf(id)
       const say = (problem: string) => void this.wrong.push(`${prompt}, ${run.status}: ${problem}`)

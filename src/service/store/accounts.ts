@@ -129,15 +129,6 @@ export function createAccountStore({ transaction, repeatable, snapshot, run }: D
         await moveBalance(tx, Number(row.id), { kind: 'added', amount, created_at: nowMs })
         return balance
       }),
-    /** Newest first. */
-    async listEntries(account: string, limit: number) {
-      const list = `
-        SELECT ${ENTRY_COLUMNS} FROM credits JOIN accounts ON accounts.id = credits.account_id
-        WHERE accounts.name = :account ORDER BY credits.sequence DESC LIMIT :limit`
-      return (await snapshot((read) => read.all(list, { account, limit }))).map((row) =>
-        recordOf<LedgerEntry>(row),
-      )
-    },
     /** Recomputes all sums from one snapshot of the database. */
     verify: (): Promise<Verified> =>
       snapshot(async ({ all }) => ({ ...(await verifyLedger(all)), unknown: await findUnknown(all) })),

@@ -211,7 +211,8 @@ async function batch(folder: string): Promise<void> {
   }
   const lockMs: number[] = []
   async function write(work: () => Promise<void>): Promise<void> {
-    const [started, before] = [performance.now(), journalMs]
+    const started = performance.now()
+    const before = journalMs
     await work()
     lockMs.push(performance.now() - started - (journalMs - before))
   }
@@ -237,8 +238,14 @@ async function batch(folder: string): Promise<void> {
       journal.files(ADDRESS, id, [{ path: `/x/${id}.png`, ...file }], row.row)
     })
     lock.change(entry, {
-      ...{ hash, kind: 'image', model: 'acme/still-1', run: id, service: ADDRESS },
-      ...{ made_at: new Date().toISOString(), file: `art/${entry}.png`, ...file },
+      ...file,
+      hash,
+      kind: 'image',
+      model: 'acme/still-1',
+      run: id,
+      service: ADDRESS,
+      made_at: new Date().toISOString(),
+      file: `art/${entry}.png`,
     })
     if (at % ROWS_A_WRITE === ROWS_A_WRITE - 1) await write(() => lock.write())
   }

@@ -24,7 +24,7 @@ export async function main(options: MainOptions): Promise<number> {
   let exitCode: number = EXIT.ok
   let opened: Output | undefined
   /** The output of the command, or of a line that names none. */
-  const out = (globals = globalsOf({ json: wantsJson(argv) })) => {
+  const out = (globals = globalsOfLine(argv)) => {
     opened ??= outputFor(options, globals)
     return opened
   }
@@ -131,8 +131,10 @@ export function reportLostOutput(options: MainOptions, error: Error): number {
 export const reportWarning = (options: MainOptions, message: string): void =>
   outputOfLine(options).warn(message)
 
-const outputOfLine = (options: MainOptions): Output =>
-  outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
+const outputOfLine = (options: MainOptions): Output => outputFor(options, globalsOfLine(options.argv))
+
+/** The global flags of a line that is not parsed. */
+const globalsOfLine = (argv: readonly string[]): Globals => globalsOf({ json: wantsJson(argv) })
 
 function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
   const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }

@@ -86,6 +86,9 @@ function hasType({ type }: ParameterSchema, value: unknown): boolean {
   return typeof value === type
 }
 
+/** The message about a required parameter without a value. */
+export const MISSING = 'is missing'
+
 /** A check ends after this number of problems, unless its caller wants fewer: its work then has a bound. */
 export const MAX_PROBLEMS = 100
 
@@ -104,8 +107,7 @@ export function inputProblems(
 }
 
 function* eachProblem({ required, properties }: ModelSchema, input: ModelInput): Generator<InputProblem> {
-  for (const name of required)
-    if (!Object.hasOwn(input, name)) yield { parameter: name, message: 'is missing' }
+  for (const name of required) if (!Object.hasOwn(input, name)) yield { parameter: name, message: MISSING }
   for (const [name, schema] of Object.entries(properties)) {
     const value = Object.hasOwn(input, name) ? input[name] : undefined
     if (value === undefined) continue

@@ -20,7 +20,7 @@ import {
 } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/text.js'
-import { inputProblems, isKind, unknownFields } from '../../protocol/validate.js'
+import { inputProblems, isKind, MISSING, unknownFields } from '../../protocol/validate.js'
 import {
   type Combination,
   combinationsOf,
@@ -278,7 +278,7 @@ function checkInput(
     const [name = '', item] = parameter.split('/')
     const entry = item === undefined ? '' : ` (entry ${Number(item) + 1})`
     const at = item === undefined ? [name] : [name, Number(item)]
-    if (message === 'is missing') report(`${name} is missing`, ...place)
+    if (message === MISSING) report(`${name} ${MISSING}`, ...place)
     else report(`${name}${entry} of ${owner} ${message}`, ...place, ...at)
   }
   // A whole input may have parameters that the document does not list, but a mistyped one would be paid for.

@@ -113,8 +113,9 @@ async function isConfirmed(ctx: Context, rows: readonly JournalRun[], isFiltered
   const all = plural(rows.length, 'run')
   let summary = `${all} would be removed from the journal.`
   if (first !== undefined && rows.length === 1) {
-    const [state, loss] =
-      first.phase === 'unconfirmed' ? ['unconfirmed', ''] : ['not finished', ', and its id will be lost']
+    const hasId = first.phase !== 'unconfirmed'
+    const state = hasId ? 'not finished' : 'unconfirmed'
+    const loss = hasId ? ', and its id will be lost' : ''
     summary = `${nameOfRun(first)} is ${state} (${first.address}). It may cost money${loss}.`
   } else if (first !== undefined)
     summary =

@@ -150,16 +150,17 @@ const NOT_ANSWERED =
   'answer; nothing is paid twice.'
 
 function nextStep({ job, runs }: { readonly job: Job; readonly runs: readonly Json[] }): readonly string[] {
-  const { follows } = job
-  const [run = follows === undefined ? undefined : { id: follows, output: null, error: null }] = runs
-  if (run === undefined) return job.isDone ? [] : [NOT_ANSWERED]
-  const isSucceeded = run.output !== null
-  if (job.isDone && (isSucceeded || run.error !== null || job.errors.length > 0)) return []
+  const [run] = runs
+  const id = run?.id ?? job.follows
+  if (id === undefined) return job.isDone ? [] : [NOT_ANSWERED]
+  const { output = null, error = null, status = null } = run ?? {}
+  const isSucceeded = output !== null
+  if (job.isDone && (isSucceeded || error !== null || job.errors.length > 0)) return []
   const progress = isSucceeded
     ? `succeeded, and its outputs are still downloading${amountOfDownload(job)}; call wait_run again`
-    : `is still running (${run.status ?? 'no status yet'}). Call wait_run`
+    : `is still running (${status ?? 'no status yet'}). Call wait_run`
   return [
-    `${run.id} ${progress} with {"ids":["${run.id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
+    `${id} ${progress} with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
   ]
 }
 

@@ -117,8 +117,8 @@ export class CostLimit {
   }
 
   /**
-   * Throws `usage`, or the error of the key, if the service's prices could not be read and are needed. A kept list of them counts for a day; without
-   * one, all prices must be known in another way.
+   * Throws `usage`, or the error of the key, if the service's prices could not be read and are needed. A kept list of them
+   * counts for a day; without one, all prices must be known in another way.
    */
   #refuseUnread({ withoutPrice }: CostEstimate, error: RushesError): void {
     const { listedAtMs } = this.#models

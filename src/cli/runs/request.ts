@@ -13,7 +13,7 @@ import {
   type ModelDocument,
   type ModelInput,
 } from '../../protocol/models.js'
-import { inputProblems, unknownFields } from '../../protocol/validate.js'
+import { inputProblems, MISSING, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'
 import { flagsOf, type ParameterValue } from '../flags/model-flags.js'
@@ -211,7 +211,7 @@ const EXAMPLES: Readonly<Record<Kind, string>> = { image: 'a red fox', video: 'a
 const exampleOf = (kind: Kind = 'image'): string => `Example: \`rushes run ${kind} "${EXAMPLES[kind]}"\``
 
 const isMissingPrompt = (problem: { readonly parameter: string; readonly message: string } | undefined) =>
-  problem?.parameter === 'prompt' && problem.message === 'is missing'
+  problem?.parameter === 'prompt' && problem.message === MISSING
 
 const problemError = (flags: ReadonlyMap<string, string>, parameter: string, message: string): string => {
   if (isMissingPrompt({ parameter, message })) return 'Missing prompt.'

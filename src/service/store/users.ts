@@ -139,10 +139,8 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
           : of.accountId === undefined
             ? ''
             : 'WHERE users.account_id = :accountId'
-      const rows = await all(
-        `SELECT ${USER_COLUMNS} FROM ${USERS} ${where} ORDER BY users.id ${of.accountId === undefined ? '' : `LIMIT ${MAX_ACCOUNT_USERS}`}`,
-        of,
-      )
+      const limit = of.accountId === undefined ? '' : `LIMIT ${MAX_ACCOUNT_USERS}`
+      const rows = await all(`SELECT ${USER_COLUMNS} FROM ${USERS} ${where} ORDER BY users.id ${limit}`, of)
       return rows.map((row) => recordOf<UserRecord>(row))
     },
     /** Returns false if the user does not exist, and for `by` also if it is of another account, or `by` itself. */

@@ -10,7 +10,7 @@ import { firstPicture, mediaParameters, mediaSources } from '../../protocol/medi
 import { listedValues, type ModelDocument, type ModelInput, valueOfText } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
 import { capitalized, shortened } from '../../protocol/text.js'
-import { inputProblems } from '../../protocol/validate.js'
+import { inputProblems, MISSING } from '../../protocol/validate.js'
 import { logCreate } from '../http/api-routes.js'
 import { defaultDocument, findDocument } from '../models/served-model.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
@@ -242,7 +242,7 @@ const problemsOf = ({ input: schema }: ModelDocument, input: ModelInput) =>
     ({ parameter, message }) =>
       [
         parameter.replace(/\/.*/, ''),
-        message === 'is missing' ? 'Required.' : `${capitalized(message)}.`,
+        message === MISSING ? 'Required.' : `${capitalized(message)}.`,
       ] as const,
   )
 

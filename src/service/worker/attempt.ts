@@ -165,8 +165,7 @@ export class Attempt {
   }
 
   /** Retries a write. After an abort, there is only time for one try. */
-  #persist<Value>(write: () => Promise<Value>): Promise<Value> {
-    const { signal } = this.stop
+  #persist<Value>(write: () => Promise<Value>, signal = this.stop.signal): Promise<Value> {
     return signal.aborted ? write() : persist(write, { ...this.#options, signal })
   }
 
@@ -185,8 +184,7 @@ export class Attempt {
     const { store, onError } = this.#options
     this.isEnding = true
     try {
-      // After the stop of the worker, there is only time for one try.
-      return await (closing.aborted ? write() : persist(write, { ...this.#options, signal: closing }))
+      return await this.#persist(write, closing)
     } catch (error) {
       closing.throwIfAborted()
       onError(error)

@@ -235,9 +235,11 @@ class JobRun {
   /** Sends the request once. */
   async #create(request: UpstreamRequest, sentSignal: AbortSignal): Promise<JobHandle> {
     const { signal } = this.#job
-    const intent = () => ({ ...newIntent(request.path, this.#clock), place: this.#place })
-    // The same again, after a pause of this process: the store refuses a second create.
-    const onSend = () => this.#save({ intent: this.#stored.intent ?? intent() })
+    const onSend = () => {
+      const intent = { ...newIntent(request.path, this.#clock), place: this.#place }
+      // The same again, after a pause of this process: the store refuses a second create.
+      return this.#save({ intent: this.#stored.intent ?? intent })
+    }
     const onRefused = () => this.#save({})
     const hooks = this.#costs && { onSend, onRefused }
     try {

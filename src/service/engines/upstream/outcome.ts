@@ -82,7 +82,7 @@ async function renderPaid<Answer>(
       intent ??= newIntent(endpoint, clock)
       await job.save?.({ intent })
     }
-    // The worker stops before the request is sent, and an earlier one was refused.
+    // Canceled, or the worker stops: nothing is sent, and what was sent before was refused.
     if (job.signal.aborted) await onRefused()
     job.signal.throwIfAborted()
     state = 'sent'

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/file-system.js'
 import { describeReason } from '../host/system-error.js'
-import { outputKey } from './store/run.js'
 
 export const DATABASE_NAME = 'service.db'
 
@@ -25,17 +24,6 @@ async function makeDataFolders(root: string): Promise<DataFolders> {
   }
   for (const folder of [root, folders.files, folders.work]) makeFolders(folder, 0o700)
   return folders
-}
-
-/**
- * Returns the path of an output in the data folder `root`, whether the file exists or not; undefined if the URL is not
- * an output URL. Works without the service: reading a list of results must not start it.
- */
-export function outputPathOf(root: string, url: string): string | undefined {
-  if (!URL.canParse(url)) return undefined
-  const [, token = '', name = ''] =
-    /\/outputs\/(\w+\.[\w-]+)\/([\w-][\w.-]*)$/.exec(new URL(url).pathname) ?? []
-  return name === '' ? undefined : join(root, 'files', outputKey({ token, name }))
 }
 
 /**

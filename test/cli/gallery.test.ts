@@ -1,6 +1,6 @@
 /** `rushes gallery`: which runs are on the page, and where it is written. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { GalleryRun } from '../../src/gallery/index.js'
@@ -105,25 +105,6 @@ it('gallery shows what is left of a run, and leaves out runs whose files are gon
       left_out: { missing: 2, not_downloaded: 0 },
     },
   ])
-})
-
-it('gallery finds local runs in the data folder, moved or never downloaded', async () => {
-  const desk = createDesk()
-  const output = join(desk.home, 'state', 'local', 'files', 'run_never', 'tok-1')
-  mkdirSync(output, { recursive: true })
-  writeFileSync(join(output, 'image.png'), ONE_PIXEL_PNG)
-  const url = 'http://127.0.0.1:40001/outputs/run_never.tok-1/image.png'
-  addRow(desk.home, { id: 'run_never', address: 'local', urls: [url] })
-  const file = { path: join(desk.folder, 'gone.png'), bytes: ONE_PIXEL_PNG.length, url }
-  addRow(desk.home, { id: 'run_moved', address: 'local', urls: [url], files: [file] })
-  const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/run_never.tok-1/..']
-  addRow(desk.home, { id: 'run_elsewhere', address: 'local', urls: outside })
-  await desk.gallery()
-  expect(desk.ids()).toEqual(['run_moved', 'run_never'])
-  expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
-  expect(desk.shown()[1]?.files[0]?.href).toMatch(
-    /^\.\.\/.*\/state\/local\/files\/run_never\/tok-1\/image\.png$/,
-  )
 })
 
 it('gallery takes the filters of list', async () => {

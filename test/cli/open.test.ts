@@ -48,16 +48,6 @@ it('open leaves out files that are gone, and opens the URLs of a run without a f
   })
 })
 
-it('open opens the copy of the local service if a local run was not downloaded', async () => {
-  const { home, run } = createHome({ env: {}, engine: createFamilyEngine() })
-  const path = join(home, 'fox.png')
-  await run(`run image "a fox" --local -o ${path}`)
-  rmSync(path)
-  const { code, opened } = await run('open --last --local')
-  expect(code).toBe(0)
-  expect(opened).toEqual([expect.stringContaining(join(home, 'state'))])
-})
-
 it('open opens the file that was named, although a later copy of it is there too', async () => {
   const { run, rows } = createLocalHome()
   const [first, second] = ['fox.png', 'copy.png'].map((name) => join(temporaryFolder(), name))

@@ -1,11 +1,10 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
-import { appendFileSync, lstatSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/entry.js'
-import { RushesError, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { isWithin } from '../../host/file-system.js'
 import { describeError } from '../../host/system-error.js'
-import { isObject, parseJson } from '../../protocol/parse.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../process/io.js'
@@ -16,44 +15,19 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
-/**
- * Creates or empties the `--report` file. Throws `usage` if it cannot be written, if the batch needs the file, or if it
- * may be another file than an earlier report.
- */
+/** Creates or empties the `--report` file. Throws `usage` if it cannot be written, or if the batch needs the file. */
 export function beginReport(path: string, { manifest, lockPath }: BatchFiles): void {
   const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
   if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
   try {
-    if (!canReplace(path))
-      throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
     writeFileSync(path, '')
   } catch (error) {
-    if (error instanceof RushesError) throw error
     throw usageError(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
 
-/**
- * Whether there is no file at the path, or an empty one, a device such as /dev/null, or a report. Links are not followed.
- * A named pipe is refused: opening it would wait for a reader.
- */
-function canReplace(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found === undefined || found.isCharacterDevice()) return true
-  return found.isFile() && (found.size === 0 || isReport(readFileSync(path, 'utf8')))
-}
-
-/** A manifest in JSON may begin like a report, but has no `summary`. */
-function isReport(text: string): boolean {
-  const parsed = parseJson(text)
-  return parsed.ok && isObject(parsed.value) && Object.keys(parsed.value).join() === 'runs,summary'
-}
-
-/**
- * Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. The batch
- * may have taken hours, so the path may have another file by now.
- */
+/** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
 export function writeReport(
   { out }: Context,
   path: string | undefined,
@@ -61,8 +35,7 @@ export function writeReport(
 ): void {
   if (path === undefined) return
   try {
-    if (canReplace(path)) writeFileSync(path, `${printableJson(report, 2)}\n`)
-    else out.warn(`--report: ${path} is another file now, so the report was not written.`)
+    writeFileSync(path, `${printableJson(report, 2)}\n`)
   } catch (error) {
     out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }

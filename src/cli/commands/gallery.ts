@@ -21,12 +21,13 @@ import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { pictureSizeOf } from '../../preview/files.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import { shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { createFileFinder, type FoundFile, nameOfRun } from '../runs/journal-rows.js'
+import { createFileFinder, nameOfRun } from '../runs/journal-rows.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { plural } from '../terminal/format.js'
 
@@ -51,7 +52,7 @@ async function galleryCommand(ctx: Context, flags: GalleryFlags, manifest?: stri
   const filter = await filterOf(ctx, { ...flags, manifest })
   const journal = await ctx.journal()
   if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, manifest)
-  const { runs, missing, notDownloaded } = await collectRuns(ctx, journal, filter, dirname(resolve(path)))
+  const { runs, missing, notDownloaded } = await collectRuns(journal, filter, dirname(resolve(path)))
   const notes: string[] = []
   if (missing > 0) notes.push(`Skipped ${plural(missing, 'run')} (files missing or changed).`)
   if (notDownloaded > 0)
@@ -119,8 +120,8 @@ function isEarlierPage(path: string): boolean {
  * Returns the runs with at least one file on the disk, newest first, and the numbers of the others: those whose files were all
  * moved, changed or deleted, and those that were never downloaded. `folder`: of the page.
  */
-async function collectRuns(ctx: Context, journal: Journal, { limit, ...filter }: ListFilter, folder: string) {
-  const findFiles = createFileFinder(ctx, journal)
+async function collectRuns(journal: Journal, { limit, ...filter }: ListFilter, folder: string) {
+  const findFiles = createFileFinder(journal)
   const runs: GalleryRun[] = []
   let missing = 0
   let notDownloaded = 0
@@ -137,7 +138,7 @@ async function collectRuns(ctx: Context, journal: Journal, { limit, ...filter }:
 
 async function describeRun(
   run: JournalRun,
-  files: readonly FoundFile[],
+  files: readonly DownloadedFile[],
   folder: string,
 ): Promise<GalleryRun> {
   const { prompt, ...input }: Readonly<Record<string, unknown>> = isObject(run.input) ? run.input : {}
@@ -162,7 +163,11 @@ async function describeRun(
 
 const USUAL_RATIO = 16 / 9
 
-async function describeFile(aspectRatio: unknown, file: FoundFile, folder: string): Promise<GalleryFile> {
+async function describeFile(
+  aspectRatio: unknown,
+  file: DownloadedFile,
+  folder: string,
+): Promise<GalleryFile> {
   const { path, bytes, content_type } = file
   const media = mediaOf(path, content_type)
   const pixels = media === 'image' ? await pictureSizeOf(path) : undefined

@@ -72,9 +72,9 @@ export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?
 /** Draws the files that are still there. */
 async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
   const { openPictures } = await import('../runs/pictures.js')
-  const { files, missing } = createFileFinder(ctx, journal)(run)
+  const { files, missing } = createFileFinder(journal)(run)
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
-  for (const { path, content_type = `${run.kind}/*` } of files) await pictures?.draw({ path, content_type })
+  for (const file of files) await pictures?.draw(file)
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
   const words = [...(await flagsToReach(ctx, run)), '--show', ...idArguments([nameOfRun(run)])]
   ctx.out.note(

@@ -32,8 +32,7 @@ async function openCommand(
   const typed = resolve(name ?? '')
   // One that the user names is opened, although a later copy may be there too.
   const named = journal.filesOf(run).filter((file) => file.path === typed && isOnDisk(file))
-  const { files, missing } =
-    named.length > 0 ? { files: named, missing: 0 } : createFileFinder(ctx, journal)(run)
+  const { files, missing } = named.length > 0 ? { files: named, missing: 0 } : createFileFinder(journal)(run)
   // The URLs of a local run stop working when the process that printed them ends.
   const links = run.address === LOCAL_ADDRESS ? [] : run.urls.filter(isHttpUrl)
   const results = files.length > 0 ? files.map(({ path }) => path) : links

@@ -28,7 +28,6 @@ const sidecarJson = (
   file: DownloadedFile,
   { id, known, state, finishedAt, elapsedMs }: Run,
   address: string,
-  size: { readonly width: number; readonly height: number } | undefined,
 ) => ({
   model: known?.model ?? fieldOf(state?.service, 'model') ?? null,
   input: inputOf(known?.input, fieldOf(state?.service, 'input')),
@@ -38,8 +37,6 @@ const sidecarJson = (
   sha256: file.sha256,
   bytes: file.bytes,
   content_type: file.content_type,
-  width: size?.width ?? null,
-  height: size?.height ?? null,
   created_at: state?.createdAt ?? isoOrNull(known?.createdAtMs),
   finished_at: state?.finishedAt ?? finishedAt ?? null,
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
@@ -84,10 +81,8 @@ async function writeSidecar(
     new RushesError('download_failed', `${file.path} is complete, but its sidecar ${what}`, options)
   const obstacle = (await isOurs(path, file, run)) ? undefined : obstacleAt(path, overwrite)
   if (obstacle !== undefined) throw failed(`was not written: ${obstacle.message}`, { hint: obstacle.hint })
-  const { pictureSizeOf } = await import('../../preview/files.js')
-  const size = file.content_type.startsWith('image/') ? await pictureSizeOf(file.path) : undefined
   try {
-    await writeAtomically(path, `${writeJson(sidecarJson(file, run, address, size), { indent: 2 })}\n`)
+    await writeAtomically(path, `${writeJson(sidecarJson(file, run, address), { indent: 2 })}\n`)
   } catch (error) {
     throw failed(`${path} could not be written: ${describeReason(error)}`, { cause: error })
   }

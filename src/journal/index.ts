@@ -22,8 +22,6 @@ import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
 import type { DownloadedFile } from '../protocol/media.js'
-import { isObject } from '../protocol/parse.js'
-import { inMillionths, readRunCost } from '../protocol/price.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
 import {
   FIND,
@@ -357,18 +355,15 @@ export class Journal {
         )
         return
       }
-      const cost = readRunCost(isObject(service) ? service.cost : undefined)
       const code = isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed'
       db.run(
         `UPDATE runs SET phase = ?, status = ?, error_code = ?, error_message = ?,
            finished_at = iif(phase = ?, finished_at, ?),
-           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, max(0, ? - created_at))),
-           charged = coalesce(?, charged), charged_currency = coalesce(?, charged_currency)
+           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, max(0, ? - created_at)))
          WHERE address = ? AND id = ? AND phase IN ('going', 'failed')`,
         ...[phase, status, ...(phase === 'failed' ? [code, failure ?? null] : [null, null])],
         ...[phase, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
         ...[phase, elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
-        ...[cost === undefined ? null : Number(inMillionths(cost.amount)), cost?.currency ?? null],
         ...[address, id],
       )
       if (withoutUrls !== undefined)

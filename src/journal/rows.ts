@@ -196,8 +196,6 @@ export interface JournalRun {
   readonly requestId: string | undefined
   /** Undefined if the price was not known. */
   readonly estimate: RunEstimate | undefined
-  /** What the provider charged. Undefined if the service did not say it. */
-  readonly charged: RunEstimate | undefined
   readonly labels: readonly string[]
   /** Name of its row in a manifest, and the absolute path of the manifest; undefined if no batch created it. */
   readonly name: string | undefined
@@ -261,7 +259,6 @@ export function runOfRow(row: Row): JournalRun {
       answerStatus === undefined && answer === undefined ? undefined : { status: answerStatus, text: answer },
     requestId: text(row.request_id),
     estimate: amountOfColumns(row.estimate, row.currency),
-    charged: amountOfColumns(row.charged, row.charged_currency),
     labels: labelsOfColumn(row.labels),
     name: text(row.row_name),
     manifest: text(row.manifest),

@@ -1,5 +1,5 @@
 /**
- * Exact sums of what the runs of the journal cost, by model, day or label: what was charged, else the estimate; and the limit of
+ * Exact sums of what the runs of the journal cost, by model, day or label: the estimates; and the limit of
  * the estimates of 24 hours, of all processes together. Amounts in several currencies are never added.
  */
 import { RushesError } from '../errors.js'
@@ -50,8 +50,7 @@ function dayOf(date: Date): string {
 export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping): Spend {
   const { where, values } = whereOf(filter)
   const runs = db.all(
-    `SELECT model, labels, created_at, coalesce(charged, estimate) AS amount,
-       coalesce(charged_currency, currency) AS currency,
+    `SELECT model, labels, created_at, estimate, currency,
        CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'
          WHEN error_code = '${OUTCOME_UNKNOWN}' THEN 'unconfirmed' ELSE phase END AS outcome
      FROM runs INDEXED BY runs_by_time ${where}`,
@@ -79,8 +78,8 @@ function sumsOf(name: string | undefined, runs: readonly Row[]): readonly SpendS
     const priced = byCurrency.get(currency) ?? []
     const unpriced = at > 0 ? 0 : withoutPrice
     const amounts = { succeeded: 0n, failed: 0n, unfinished: 0n, unconfirmed: 0n }
-    for (const { outcome, amount } of priced)
-      amounts[outcome as keyof typeof amounts] += BigInt(Number(amount))
+    for (const { outcome, estimate } of priced)
+      amounts[outcome as keyof typeof amounts] += BigInt(Number(estimate))
     return { name, currency, runs: priced.length + unpriced, withoutPrice: unpriced, amounts }
   })
 }

@@ -84,23 +84,6 @@ const extremeInput = ({ factors }: Price, input: ModelSchema | undefined, sign: 
     }),
   )
 
-/** What the provider of a model charged for a run. */
-export interface RunCost {
-  /** Exact to six decimals. */
-  readonly amount: number
-  readonly currency: string
-}
-
-const MAX_COST = 1e9
-
-/** Reads what an answer says of it. Undefined for anything that is not an amount of money. */
-export function readRunCost(value: unknown): RunCost | undefined {
-  const { amount, currency } = isObject(value) ? value : {}
-  if (typeof amount !== 'number' || !(amount >= 0 && amount <= MAX_COST)) return undefined
-  if (typeof currency !== 'string' || !/^\w{1,20}$/.test(currency)) return undefined
-  return { amount: amountOf(Number(inMillionths(amount))), currency }
-}
-
 /** The sum of estimates, in millionths. */
 export interface EstimateSum {
   readonly millionths: number

@@ -111,7 +111,7 @@ describe('spend', () => {
       acme/still-1   5     1         0.3 USD     0.3 USD  0.000001 USD  -
       total          7     2         0.3 USD     0.3 USD  0.000001 USD  1.4 USD
       total          1     -         12 credits  -        -             -
-      These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.
+      These are estimates. Runs that failed or were canceled may have been refunded.
       "
     `)
     expect(await on('--by label --label spring')).toMatchInlineSnapshot(`
@@ -119,7 +119,7 @@ describe('spend', () => {
       spring  2     0.3 USD
       春      1     0.2 USD
       total   2     0.3 USD
-      These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.
+      These are estimates. Runs that failed or were canceled may have been refunded.
       "
     `)
     expect(await on('--label nothing')).toBe('No runs found.\n')

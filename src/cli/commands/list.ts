@@ -128,7 +128,6 @@ function showRows(
     ...run.labels.map((label) => ['label', label] as const),
     ...inputRows(run.input),
     ['estimate', run.estimate && amountText(run.estimate.millionths, run.estimate.currency)],
-    ['cost', run.charged && amountText(run.charged.millionths, run.charged.currency)],
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', elapsedText(run)],

@@ -42,10 +42,7 @@ async function spendCommand(ctx: Context, { by, ...filter }: SpendFlags): Promis
     cells: isTable ? terminalCells : cellsOf,
     json: jsonOf,
   })
-  if (isTable)
-    out.note(
-      'These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.',
-    )
+  if (isTable) out.note('These are estimates. Runs that failed or were canceled may have been refunded.')
   return EXIT.ok
 }
 

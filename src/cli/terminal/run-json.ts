@@ -58,7 +58,6 @@ export const listJson = (run: JournalRun, files: readonly DownloadedFile[]): obj
     request_id: run.requestId,
     estimate: run.estimate && amountOf(run.estimate.millionths),
     currency: run.estimate?.currency,
-    cost: run.charged && { amount: amountOf(run.charged.millionths), currency: run.charged.currency },
     labels: run.labels,
     name: run.name,
     manifest: run.manifest,

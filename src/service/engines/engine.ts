@@ -4,7 +4,6 @@
  * files. An engine only writes the files for one accepted input into one folder; it has no access to the keys of users.
  */
 import type { Kind } from '../../protocol/models.js'
-import type { RunCost } from '../../protocol/price.js'
 
 /** A job without its functions, which cannot be sent to a process. To abort the job, the service ends the process. */
 export interface RemoteJob {
@@ -48,8 +47,6 @@ export interface RenderJob extends RemoteJob, UpstreamJob {
   onProgress?(fraction: number): void
   /** Reports the number of jobs before this one in the queue of a server. */
   onPosition?(position: number): void
-  /** Reports what the provider charged, before the render ends. */
-  onCharged?(cost: RunCost): void
   /** The model that the run carries, as JSON. */
   readonly document?: string | undefined
   /** What an earlier attempt has stored with the run. */
@@ -96,8 +93,6 @@ export interface StoredJob {
   readonly isNamed?: true
   /** How the job ended: with a result, without one, or by a cancel that cost its charge. Undefined while it may continue. */
   readonly end?: 'done' | 'over' | 'charged'
-  /** What the provider charged, as it said when the run ended. */
-  readonly cost?: RunCost
 }
 
 export interface RenderedFile {

@@ -121,9 +121,9 @@ export function summaryOf<Summary extends Omit<StoredRun, 'input'>>(
   }
 }
 
-/** Also parses job and input. A corrupt input fails only its run, and not each claim that finds it. */
-export function runOf({ job, ...row }: Row, outputs: readonly Row[]): StoredRun {
-  const run = { ...summaryOf<StoredRun>(row, outputs), cost: jobOf(job ?? null)?.cost }
+/** Also parses the input. A corrupt one fails only its run, and not each claim that finds it. */
+export function runOf(row: Row, outputs: readonly Row[]): StoredRun {
+  const run = summaryOf<StoredRun>(row, outputs)
   try {
     return { ...run, input: readJson(String(row.input)) as ModelInput }
   } catch {

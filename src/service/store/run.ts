@@ -1,7 +1,6 @@
 /** A run as the local service stores it, what the store takes and returns of it, and the run object of responses. */
 import { withoutData } from '../../protocol/identity.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
-import type { RunCost } from '../../protocol/price.js'
 import { type LocalStatus, OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 import { asSentence, percentDecoded } from '../../protocol/text.js'
 import { isoOrNull } from '../../protocol/units.js'
@@ -90,8 +89,6 @@ export interface StoredRun extends AcceptedRun {
   readonly failure: RunFailure | undefined
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined
-  /** What the provider charged. Undefined if it did not say it, and for a run with a price. */
-  readonly cost?: RunCost | undefined
 }
 
 /** A run that a worker has claimed. */
@@ -102,7 +99,6 @@ export interface HeldRun extends StoredRun {
   readonly document?: string | undefined
   /** The job at the server of its model, as it was stored last. */
   job?: StoredJob | undefined
-  cost?: RunCost | undefined
 }
 
 /** Lets a client repeat a create without paying twice. */
@@ -249,7 +245,7 @@ export interface RenderState {
 
 /**
  * The run object of the API (docs/service.md). All keys are present, and unknown values are null, except the keys of
- * `state`, which only a run that is being rendered can have, and `cost`.
+ * `state`, which only a run that is being rendered can have.
  */
 export const runObject = (run: StoredRun, baseUrl: string, state?: RenderState) => ({
   id: run.id,
@@ -263,6 +259,5 @@ export const runObject = (run: StoredRun, baseUrl: string, state?: RenderState) 
   created_at: isoOrNull(run.createdAtMs),
   started_at: isoOrNull(run.startedAtMs),
   finished_at: isoOrNull(run.finishedAtMs),
-  ...(run.cost && { cost: run.cost }),
   ...(run.status === 'processing' && state),
 })

@@ -85,10 +85,7 @@ const TURN = `coalesce(
 const LOCK_RUN = `
   SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = :id {lock}`
 
-/** The job of an ended run has its cost, which an account that pays a price does not see. */
-const FIND_RUN = `
-  SELECT ${RUN_COLUMNS}, CASE WHEN price = 0 AND finished_at IS NOT NULL THEN job END AS job
-  FROM runs WHERE id = :id AND account_id + 0 = :accountId`
+const FIND_RUN = `SELECT ${RUN_COLUMNS} FROM runs WHERE id = :id AND account_id + 0 = :accountId`
 
 /** Maximum number of runs whose files one call marks. */
 const MAX_EXPIRED = 100

@@ -121,7 +121,7 @@ export class Attempt {
     })
   }
 
-  /** Callbacks of the render, which store its progress, cost and job. */
+  /** Callbacks of the render, which store its progress and job. */
   #recorders(): RenderRecorders {
     const { run } = this
     return {
@@ -131,9 +131,6 @@ export class Attempt {
       },
       onPosition: (position) => {
         this.state = { ...this.state, queue_position: position }
-      },
-      onCharged: (cost) => {
-        run.cost = cost
       },
       saveJob: async (job) => {
         const { intent, handle } = job
@@ -199,19 +196,10 @@ export class Attempt {
     return 'not_recorded'
   }
 
-  /** Stores what the provider charged with the job, before the run ends. */
-  async #keepCost(): Promise<void> {
-    const { cost, job } = this.run
-    if (cost !== undefined) await this.#options.store.saveJob(this.#claimed(), { ...job, cost })
-  }
-
   /** Returns whether the run was recorded as succeeded. */
   async #finish(outputs: readonly StoredOutput[]): Promise<boolean> {
     const { store, outputs: files } = this.#options
-    const isRecorded = await this.#record(async () => {
-      await this.#keepCost()
-      return await store.finishRun(this.#claimed(), outputs)
-    })
+    const isRecorded = await this.#record(() => store.finishRun(this.#claimed(), outputs))
     // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
     if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
     return isRecorded === true
@@ -226,10 +214,7 @@ export class Attempt {
       return
     }
     const failure = failureOf(error)
-    const ended = await this.#record(async () => {
-      await this.#keepCost()
-      return await store.failRun(this.#claimed(), failure)
-    })
+    const ended = await this.#record(() => store.failRun(this.#claimed(), failure))
     // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
     if (ended === undefined || ended === 'not_recorded') return
     this.#owner.log.info({ run: id, kind, code: failure.code }, 'run failed')

@@ -8,7 +8,7 @@ import { describeReason } from '../../host/system-error.js'
 import { isSentImage } from '../../protocol/media.js'
 import { IMAGE_URLS, mediaParameters, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput, ModelSchema } from '../../protocol/models.js'
-import { defaultsOf, type RunCost } from '../../protocol/price.js'
+import { defaultsOf } from '../../protocol/price.js'
 import {
   type Engine,
   JobDetached,
@@ -46,8 +46,6 @@ export interface RenderRecorders extends ModelOfRender {
   onProgress(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
   onPosition(position: number): void
-  /** Called with what the provider charged. */
-  onCharged(cost: RunCost): void
   /** Stores the job of the engine with the run. */
   saveJob(job: StoredJob): Promise<void>
 }
@@ -118,7 +116,7 @@ async function storeOutputs(
 function jobOf(
   run: HeldRun,
   references: RenderJob['references'],
-  { schema, onProgress, onPosition, onCharged, saveJob }: RenderRecorders,
+  { schema, onProgress, onPosition, saveJob }: RenderRecorders,
   folder: OwnFolder,
   signal: AbortSignal,
 ): RenderJob {
@@ -138,7 +136,6 @@ function jobOf(
     save: saveJob,
     onProgress,
     onPosition,
-    onCharged,
   }
 }
 

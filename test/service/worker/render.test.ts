@@ -51,7 +51,7 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
       saveJob: async () => {},
       onProgress() {},
       onPosition() {},
-      onCharged() {},
+
       onError: (error) => errors.push(error),
     },
     {
@@ -172,7 +172,7 @@ async function renderAtStop(place: 'engine' | 'storage', answers: boolean) {
       clock: systemClock,
       workFolder: join(temporaryFolder(), 'work'),
     },
-    ...{ saveJob: async () => {}, onProgress() {}, onPosition() {}, onCharged() {}, onError() {} },
+    ...{ saveJob: async () => {}, onProgress() {}, onPosition() {}, onError() {} },
     engine: {
       async render(job: Parameters<Engine['render']>[0]) {
         stopIn('engine')

@@ -1,6 +1,5 @@
 /** The engine `openrouter`: videos as jobs, which nobody can cancel or find again, and images within one request. */
 import { isObject } from '../../../protocol/parse.js'
-import { type RunCost, readRunCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import { createOnceEngine } from '../upstream/outcome.js'
@@ -14,10 +13,6 @@ const FRAMES = ['first_frame', 'last_frame']
 
 export const createOpenRouterEngine = (model: HostedModel): Engine =>
   model.kind === 'video' ? createJobEngine(createVideoServer(model), model.clock) : createImageEngine(model)
-
-/** OpenRouter charges in US dollars. */
-const costOf = (usage: unknown): RunCost | undefined =>
-  readRunCost({ amount: isObject(usage) ? usage.cost : undefined, currency: 'USD' })
 
 const videoPath = (id: string): string => `videos/${encodeURIComponent(id)}`
 
@@ -51,14 +46,13 @@ function createVideoServer(model: HostedModel): JobServer {
 
     async poll({ id }, signal) {
       const answer = await upstream.get(videoPath(id), signal)
-      const { status, error, usage } = answer
-      const cost = costOf(usage)
+      const { status, error } = answer
       if (status === 'pending') return { state: 'waiting' }
       if (status === 'in_progress') return { state: 'running' }
-      if (status === 'completed') return { state: 'done', answer, cost }
+      if (status === 'completed') return { state: 'done', answer }
       if (!/^(failed|cancelled|expired)$/.test(`${status}`)) return { state: 'unknown' }
       const message = errorTextOf({ error }) ?? `OpenRouter reports the state "${status}".`
-      return { state: 'failed', cost, message }
+      return { state: 'failed', message }
     },
 
     async outputs({ unsigned_urls: urls }, job, { id }) {
@@ -81,9 +75,7 @@ function createImageEngine(model: HostedModel): Engine {
     send: async (job) =>
       await upstream.render({ method: 'POST', path: 'images', json: await bodyOf(job, model) }, job),
     async publish(answer, job) {
-      const { data, usage } = answer
-      const cost = costOf(usage)
-      if (cost !== undefined) job.onCharged?.(cost)
+      const { data } = answer
       if (!Array.isArray(data) || data.length === 0) throw missingResult(answer, upstream.clean)
       const paths = await fetchFiles(data, (each: unknown) =>
         saveBase64(isObject(each) ? each.b64_json : undefined, job),

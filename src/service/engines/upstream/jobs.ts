@@ -15,7 +15,6 @@ import { createLateSignal, withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { retry, retryErrors, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
-import type { RunCost } from '../../../protocol/price.js'
 import { asSentence, shortened } from '../../../protocol/text.js'
 import {
   type CancelEnd,
@@ -44,8 +43,8 @@ import {
 export type JobState =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
   | { readonly state: 'running'; readonly fraction?: number | undefined }
-  | { readonly state: 'done'; readonly answer: Answer; readonly cost?: RunCost | undefined }
-  | { readonly state: 'failed'; readonly message: string; readonly cost?: RunCost | undefined }
+  | { readonly state: 'done'; readonly answer: Answer }
+  | { readonly state: 'failed'; readonly message: string }
   /** The server itself does not know the job. */
   | { readonly state: 'missing' }
   /** The answer does not contain the state of the job. */
@@ -329,7 +328,6 @@ class JobRun {
     this.#failures = 0
     if (state.state === 'unknown') return undefined
     this.#denials = 0
-    if ('cost' in state && state.cost !== undefined) this.#job.onCharged?.(state.cost)
     const position = state.state === 'waiting' ? state.position : 0
     if (position !== undefined && (state.state === 'waiting' || this.#isQueued)) {
       this.#job.onPosition?.(position)

@@ -57,7 +57,6 @@ export interface OutputJob {
   /** Path of the file. May contain `{ext}`, which the first bytes decide. */
   readonly name: string
   readonly overwrite: boolean
-  readonly owner?: string | undefined
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
 }
@@ -221,7 +220,7 @@ export class OutputDownload {
 
   /** Opens the part, or empties it, when the first bytes of the file have arrived. */
   async #begin({ response: { header }, url }: OutputResponse, head: Uint8Array): Promise<Part> {
-    const { name, overwrite, owner, kind: expected } = this.#job
+    const { name, overwrite, kind: expected } = this.#job
     const kind = await kindOf({ contentType: header('content-type'), url, head })
     refuseWebPage(kind, expected)
     const path = withExtension(name, kind.extension)
@@ -229,7 +228,7 @@ export class OutputDownload {
     if (path !== name) refuseObstacle(path, overwrite)
     this.#path = path
     this.#kind = kind
-    const part = this.#part ?? (await this.#onDisk(() => createPart(path, owner)))
+    const part = this.#part ?? (await this.#onDisk(() => createPart(path)))
     this.#part = part
     await this.#onDisk(() => part.restart(versionOf(header)))
     await this.#write(part, head)
@@ -345,8 +344,8 @@ export class Part {
 }
 
 /** Creates an empty part, and its folder. The umask applies to mode 0666, as for any file that a user creates. */
-async function createPart(target: string, owner?: string): Promise<Part> {
+async function createPart(target: string): Promise<Part> {
   if (!isFolder(dirname(target))) makeFolders(dirname(target))
-  const path = temporaryBeside(target, owner)
+  const path = temporaryBeside(target)
   return new Part(path, await open(path, 'wx+', 0o666))
 }

@@ -70,8 +70,6 @@ export interface DownloadOptions {
   readonly names?: readonly string[] | undefined
   /** Whether to replace existing files. */
   readonly overwrite?: boolean | undefined
-  /** Of the temporary files: see `temporaryBeside`. */
-  readonly owner?: string | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
   readonly earlier?: readonly DownloadedFile[] | undefined
   /**
@@ -100,7 +98,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
   const slots = createSlots(MAX_CONCURRENT_DOWNLOADS)
   return {
     async download(outputs, options) {
-      const { target, overwrite = false, owner, signal, onSettled } = options
+      const { target, overwrite = false, signal, onSettled } = options
       const names = options.names ?? new Namer(target).name(outputs)
       const links = outputs.map(({ url }) => url)
       // Another output of the run may have had the name of this one in an earlier command.
@@ -109,7 +107,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
       const createMeter = createProgress(outputs.length, options.onProgress)
       const downloads = outputs.map(async (output, at) => {
         const meter = createMeter()
-        const job = { source: output, kind: output.kind, overwrite, owner, meter, signal }
+        const job = { source: output, kind: output.kind, overwrite, meter, signal }
         const deliver = (release: () => void): Promise<DeliveredOutput> => {
           // Free the slot first, so that the next download does not wait while the caller records this file.
           const beforeMove = (file: DownloadedFile) => {

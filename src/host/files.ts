@@ -15,24 +15,16 @@ import { errorCode } from './system-error.js'
 /** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
 const MAX_NAME_BYTES = 255
 
-/**
- * Returns a unique hidden path in the folder of `path`, with a name that file systems accept. `owner`: 8 hexadecimal digits of
- * those who may remove it when they find it later.
- */
-export function temporaryBeside(path: string, owner = ''): string {
-  const ending = `.${`${owner}${randomBytes(6).toString('hex')}`.slice(0, 12)}.part`
+/** Returns a unique hidden path in the folder of `path`, with a name that file systems accept. */
+export function temporaryBeside(path: string): string {
+  const ending = `.${randomBytes(6).toString('hex')}.part`
   const beginning = cutToBytes(basename(path), MAX_NAME_BYTES - ending.length - 1)
   return join(dirname(path), `.${beginning}${ending}`)
 }
 
-/**
- * Returns the name of the file that a temporary file of this owner is for. Cut if it is very long; undefined for other names.
- * Without `owner`, of any.
- */
-export function targetOfTemporary(name: string, owner = ''): string | undefined {
-  const [, target, digits = ''] = /^\.(.*)\.([0-9a-f]{12})\.part$/s.exec(name) ?? []
-  return digits.startsWith(owner) ? target : undefined
-}
+/** Returns the name of the file that a temporary file is for. Cut if it is very long; undefined for other names. */
+export const targetOfTemporary = (name: string): string | undefined =>
+  /^\.(.*)\.[0-9a-f]{12}\.part$/s.exec(name)?.[1]
 
 /** Removes a file if it exists. */
 export async function removeFile(path: string): Promise<void> {

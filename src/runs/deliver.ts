@@ -8,7 +8,7 @@ import type { RunState } from '../protocol/run-state.js'
 import type { Delivery, RunsSession } from './run.js'
 
 export interface DeliverOptions
-  extends Pick<DownloadOptions, 'target' | 'owner' | 'earlier' | 'overwrite' | 'stdout' | 'onProgress'> {
+  extends Pick<DownloadOptions, 'target' | 'earlier' | 'overwrite' | 'stdout' | 'onProgress'> {
   readonly downloader: Downloader
   /** Kind and name for the file names. */
   readonly run: Pick<RunOutput, 'kind' | 'name'>

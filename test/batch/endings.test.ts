@@ -1,8 +1,7 @@
-/** Files of a batch whose extensions only their bytes decide, and temporary files of a batch with a copied lock file. */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+/** Files of a batch whose extensions only their bytes decide. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import { createFamily, sha256 } from '../support/family.js'
 import { ONE_PIXEL_PNG } from '../support/index.js'
 
@@ -64,24 +63,4 @@ it('a run of the same kind with another format gets the extension of its bytes',
   expect(again.stderr).toContain(
     'fox.png was kept, because it is not as the lock file says. The result is in fox-2.png.',
   )
-})
-
-it('two batches with one copied lock file leave the files alone that the other one is moving', async () => {
-  const { run, path, lockPath, write, service, manifest } = await createFamily([PICTURE])
-  await run()
-  const other = { manifest: path('in/shots.json'), lockPath: path('in/shots.lock.json') }
-  mkdirSync(path('in'))
-  copyFileSync(manifest, other.manifest)
-  copyFileSync(lockPath, other.lockPath)
-  copyFileSync(path('fox.png'), path('in/fox.png'))
-  const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
-  const staged = path(`in/.fox.png.${ownerOfParts(batch, lockPath)}01234567.move`)
-  writeFileSync(staged, 'of the other batch')
-  write([{ ...PICTURE, output: 'in/wolf.png' }])
-  expect((await service.run(['batch', other.manifest])).code).toBe(0)
-  expect(readFileSync(staged, 'utf8')).toBe('of the other batch')
-  expect((await run()).code).toBe(0)
-  expect(existsSync(path('in/wolf.png'))).toBe(true)
-  // Its own are found again, however the path is written.
-  expect(existsSync(staged)).toBe(false)
 })

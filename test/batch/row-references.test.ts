@@ -146,7 +146,6 @@ describe('a plan', () => {
     makePlan({
       manifest,
       lock,
-      lockPath: `${manifest.path}.lock.json`,
       flags,
       flights,
       isElsewhere: false,

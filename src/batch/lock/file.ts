@@ -4,12 +4,11 @@
  * together, at most once a second and at the end.
  */
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/file-system.js'
-import { removeFile, targetOfTemporary, writeAtomically } from '../../host/files.js'
+import { writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
 import { type Lock, lockPathOf, lockText, type Made, newLock, outputsOf, parseLock } from './lock.js'
 
@@ -68,14 +67,6 @@ export function refuseSpecialFile(path: string, wanted: string): void {
   if (found === undefined || found.isFile() || found.isDirectory()) return
   const what = found.isFIFO() ? 'a named pipe' : found.isSocket() ? 'a socket' : 'a device'
   throw usageError(`${path} is ${what}, not a ${wanted}.`, 'Move it away, or remove it.')
-}
-
-/** Removes temporary files of a batch that was killed while writing. Only the holder of the claim may call it. */
-export async function removeLeftovers(path: string): Promise<void> {
-  const names = await readdir(dirname(path)).catch(() => [])
-  for (const name of names)
-    if (targetOfTemporary(name) === basename(path))
-      await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
 const WRITE_EVERY_MS = 1_000

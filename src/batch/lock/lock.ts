@@ -3,10 +3,9 @@
  * flight is in it but one word: `working` names the state folder whose journal knows what is in flight. A batch that finds
  * another folder's name there knows that it cannot know.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { basename, dirname, join, resolve } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { followLinks } from '../../host/file-system.js'
 import type { Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 
@@ -59,16 +58,6 @@ export const newLock = (): Lock => ({
   manifest: undefined,
   entries: new Map(),
 })
-
-/**
- * Marks the temporary files of a batch: another command may write to the same path, and so may the batch of a copied lock
- * file, which has the same id.
- */
-export const ownerOfParts = (batch: string, lockPath: string): string =>
-  createHash('sha256')
-    .update(`${batch}\n${followLinks(resolve(lockPath))}`)
-    .digest('hex')
-    .slice(0, 8)
 
 /** Returns the path of the lock file: `shots.lock.json` for `shots.yaml`. */
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`

@@ -8,7 +8,7 @@ import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
 import { numbered } from '../../protocol/output-names.js'
 import { cutToBytes } from '../../protocol/text.js'
-import { type Lock, type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
+import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/entry.js'
 import {
   type FileClaim,
@@ -50,7 +50,6 @@ interface DiskOptions {
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
-  readonly lockPath: string
   /** What the batch has in flight. */
   readonly flights: readonly Flight[]
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
@@ -65,8 +64,6 @@ interface KnownOutput {
 }
 
 export class Disk {
-  /** Of the temporary files of this batch. */
-  readonly owner: string
   readonly #options: DiskOptions
   readonly #folder: ManifestFolder
   /** The extensions in each folder, by the key of their stem. Each folder is listed only once. */
@@ -79,7 +76,6 @@ export class Disk {
 
   constructor(options: DiskOptions) {
     this.#options = options
-    this.owner = ownerOfParts(options.lock.batch, options.lockPath)
     this.#folder = new ManifestFolder(options.folder)
     const outputs = [...options.lock.entries].flatMap(([name, made]) =>
       outputsOf(made).map((output) => ({ name, output })),
@@ -123,13 +119,7 @@ export class Disk {
   /** Returns the hidden path at which a file waits until all files to be moved have left their places. */
   stagedPath(to: string, sha256: string): string {
     const { dir, base } = posix.parse(to)
-    const ending = `${this.owner}${sha256.slice(0, 8)}.move`
-    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${ending}`)
-  }
-
-  /** Whether this batch has given the name to a file that it moves. */
-  isStaged(name: string): boolean {
-    return /^\..*\.([0-9a-f]{8})[0-9a-f]{8}\.move$/s.exec(name)?.[1] === this.owner
+    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${sha256.slice(0, 12)}.move`)
   }
 
   /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */

@@ -81,7 +81,6 @@ export interface Counts extends Readonly<Record<RowAction['do'], number>> {
 export interface PlanOptions {
   readonly manifest: Manifest
   readonly lock: Lock
-  readonly lockPath: string
   /** What the batch has in flight, newest first. */
   readonly flights: readonly Flight[]
   /** Whether the journal of another state folder knows what is in flight. */

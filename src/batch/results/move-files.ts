@@ -6,24 +6,16 @@
  * The user may change files after the plan was made: each is looked at again directly before it is moved, replaced or
  * removed.
  */
-import { readdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { exists, type FileSystem } from '../../host/file-system.js'
-import {
-  copyOrLink,
-  moveWithoutReplacing,
-  removeFile,
-  replaceFile,
-  targetOfTemporary,
-} from '../../host/files.js'
+import { copyOrLink, moveWithoutReplacing, removeFile, replaceFile } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
-import { OPEN, withoutExtension } from '../manifest/outputs.js'
 import { type Disk, isInPlace, mayWrite, unchangedHash } from '../plan/disk.js'
-import type { Plan, PlanStep } from '../plan/index.js'
+import type { PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
   readonly disk: Disk
@@ -133,31 +125,4 @@ function movedStep(step: PlanStep, moves: readonly Move[] | undefined, lock: Loc
     return { ...each, fact: { is: 'file' as const, sha256: move.output.sha256 }, from: undefined }
   })
   return { ...step, locked: lock.get(step.entry.name), outputs }
-}
-
-/**
- * Removes what a killed batch has left beside the outputs: links that no move needs, and parts of downloads. Only the
- * holder of the claim may call it.
- */
-export async function removeRemains(
-  { steps, disk }: Pick<Plan, 'steps' | 'disk'>,
-  folder: string,
-): Promise<void> {
-  const all = steps.flatMap(({ outputs }) => outputs)
-  const needed = new Set(all.map(({ from }) => from))
-  /** The plan does not know which links the rows need that `--only` leaves out. */
-  const knowsLinks = steps.every(({ action }) => action.do !== 'skip')
-  const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
-  const targets = new Set(
-    outputs.flatMap(({ file, name }) => [file, name].map((each) => resolve(folder, each))),
-  )
-  /** The extension of an open name was known only to the download. */
-  const isTarget = (path: string) => targets.has(path) || targets.has(`${withoutExtension(path)}${OPEN}`)
-  for (const each of new Set(all.map(({ file }) => dirname(resolve(folder, file)))))
-    for (const name of await readdir(each).catch(() => [])) {
-      const target = targetOfTemporary(name, disk.owner)
-      const isPart = target !== undefined && isTarget(join(each, target))
-      const isLink = knowsLinks && disk.isStaged(name) && !needed.has(join(each, name))
-      if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
-    }
 }

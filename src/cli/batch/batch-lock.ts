@@ -1,6 +1,6 @@
 /** The lock file of a running batch: with its journal, its words for errors, and what is done at its end. */
 import { basename, resolve } from 'node:path'
-import { LockFile, removeLeftovers } from '../../batch/lock/file.js'
+import { LockFile } from '../../batch/lock/file.js'
 import { activeSteps, type PlanStep } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
@@ -36,8 +36,6 @@ export class BatchLock {
           'Try again, or see `rushes doctor`.',
         ),
       )
-    // Also where all is up to date: the last write says only that nothing is in flight.
-    await removeLeftovers(batch.lockPath)
     return new BatchLock(ctx, batch, journal)
   }
 

@@ -152,7 +152,6 @@ export class BatchRow implements Row {
       run: { kind: entry.kind, name: entry.rowName },
       row: run.known?.row,
       target: { kind: 'template', template: '' },
-      owner: batch.plan.disk.owner,
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier: places.inPlace,
       // `destinationOf` looks at each file again directly before it is replaced.

@@ -149,7 +149,6 @@ export async function prepare(
     ...inFlight,
     manifest,
     lock,
-    lockPath,
     flags: { force, forcePending: force && only.length > 0, overwrite, resubmitUnconfirmed },
     models: await modelsByKind(ctx),
     allowOutside: options.flags.allowOutside === true,

@@ -1,7 +1,8 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
 import { activeSteps, needsService } from '../../batch/plan/index.js'
-import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
+import { removeLeftovers } from '../../batch/results/leftovers.js'
+import { moveFiles } from '../../batch/results/move-files.js'
 import { movedResult } from '../../batch/results/rows.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
@@ -81,7 +82,7 @@ async function carryOutBatch(
 ): Promise<number> {
   const { folder } = prepared.manifest
   const lock = await BatchLock.open(ctx, prepared, connection !== undefined)
-  await removeRemains(prepared.plan, folder)
+  await removeLeftovers(prepared.plan, folder, prepared.lockPath)
   const steps = await moveFiles(prepared.plan.steps, {
     disk: prepared.plan.disk,
     lock: lock.file,

@@ -40,18 +40,12 @@ describe('the text of a lock file', () => {
     ])
   })
 
-  it('of version 1 is read, and a usage error where a create is in flight', () => {
-    const textOf = (a: unknown) => JSON.stringify({ version: 1, runs: { a, c: { order: 1 } } })
-    expect([...parseLock(textOf(made('a')), 'x').entries.keys()]).toEqual(['a'])
-    const pending = { state: 'accepted', hash: 'c'.repeat(64), model: 'm', run: 'run_c' }
-    expect(() => parseLock(textOf({ ...made('a'), pending }), 'x')).toThrow(/"a" is in flight/)
-  })
-
   it.each([
     ['conflict markers', '{\n<<<<<<< HEAD\n', /x:2: the lock file contains merge conflict markers/],
     ['a newer version', '{"version": 9, "runs": {}}', /newer version of rushes \(format 9/],
     ['no JSON', 'x', /not a JSON object/],
     ['other JSON', '{}', /not a lock file of rushes/],
+    ['an earlier version', '{"version": 1, "runs": {}}', /not a lock file of rushes/],
     [
       'an entry without its hash',
       '{"version": 2, "runs": {"a": {"sha256": "x"}}}',

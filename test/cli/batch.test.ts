@@ -196,7 +196,7 @@ it.each([
   const batch = await createFamily([FOX])
   const target = join(batch.folder, 'state', 'shots.lock.json')
   mkdirSync(dirname(target))
-  if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
+  if (exists) writeFileSync(target, '{"version": 2, "runs": {}}')
   symlinkSync('state/shots.lock.json', batch.lockPath)
   const claims: string[] = []
   const onRequest = () =>

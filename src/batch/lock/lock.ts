@@ -82,8 +82,6 @@ export function outputsOf(made: Made | undefined): readonly LockedOutput[] {
 }
 
 const LOCK_VERSION = 2
-/** The version before kept creates in the lock file. */
-const EARLIER_VERSION = 1
 
 /** Returns the text of the lock file, designed for diffs and merges: sorted by name, one field per line. */
 export function lockText({ manifest, batch, working, entries }: Lock): string {
@@ -115,21 +113,14 @@ export function parseLock(text: string, path: string): Lock {
       `${path} was written by a newer version of rushes (format ${version}; this one knows ${LOCK_VERSION}).`,
       'Update rushes.',
     )
-  if ((version !== LOCK_VERSION && version !== EARLIER_VERSION) || !isObject(runs))
+  if (version !== LOCK_VERSION || !isObject(runs))
     throw usageError(`${path} is not a lock file of rushes.`, HINT)
   const entries = new Map<string, Made>()
   for (const [written, entry] of Object.entries(runs)) {
     const name = written.normalize('NFC')
-    const { pending, failures: _, order: _order, variant: _variant, ...fields } = isObject(entry) ? entry : {}
-    if (pending !== undefined)
-      throw usageError(
-        `${path}: the run of "${name}" is in flight in an earlier version of rushes.`,
-        'Get its file with `rushes wait <id> -o <path>`, then remove "pending". The next batch pays for it again.',
-      )
-    const made = madeOf(fields)
-    if (!isObject(entry) || (made === undefined && fields.sha256 !== undefined))
-      throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
-    if (made !== undefined) entries.set(name, made)
+    const made = isObject(entry) ? madeOf(entry) : undefined
+    if (made === undefined) throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
+    entries.set(name, made)
   }
   return {
     ...newLock(),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/file-system.js'
 import { describeReason } from '../host/system-error.js'
+import { explainDatabaseError } from './store/sqlite/index.js'
 
 export const DATABASE_NAME = 'service.db'
 
@@ -41,8 +42,6 @@ export async function openData<Opened>(
     return { folders, opened: await open(folders.database) }
   } catch (cause) {
     if (cause instanceof RushesError) throw cause
-    // Loaded only on failure: commands that need only the folder names must not load SQLite.
-    const { explainDatabaseError } = await import('./store/sqlite/index.js')
     const explained = explainDatabaseError(database, cause)
     if (explained !== undefined) throw explained
     throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}.`, {

@@ -65,6 +65,14 @@ it('the beginning of an id has at least four characters', async () => {
   expect(outputOf(await run('show abcd'))).toMatch(/^run\tabcdef\n/)
 })
 
+it('an id that the journal does not know is named where no service is set that could know it', async () => {
+  const { run } = createHome({ env: {}, journal: [{ id: 'run_abc' }] })
+  for (const command of ['status', 'wait', 'cancel'])
+    expect(usageErrorOf(await run(`${command} run_abd`))).toMatch(
+      /^error: run_abd is not in the journal, and no service can be asked\. Not set: service URL, API key\.\n.*--base-url/,
+    )
+})
+
 it('ids on standard input may be beginnings, and the service gets the request for an id that the journal does not know', async () => {
   const { fetch, asked } = createEchoService()
   const stdin = 'run_xy\nrun_new\nrun_xyz\n'

@@ -222,11 +222,20 @@ export async function selectNamed(ctx: Context, names: readonly string[]): Promi
   for await (const name of inTurns(names, ctx.interrupts.first)) {
     const found = journal && (await findRun(ctx, journal, name))
     const run = found && checkId('This run', found)
-    if (journal === undefined || run === undefined) isLocal.set(checkRunId(name), false)
-    else isLocal.set(run.id, await needsLocal(ctx, journal, run))
+    if (journal !== undefined && run !== undefined) isLocal.set(run.id, await needsLocal(ctx, journal, run))
+    else {
+      isLocal.set(checkRunId(name), false)
+      if ((await ctx.findAddress()) === undefined) throw unknownRun(name, await ctx.missingError([]))
+    }
   }
   return inOneSession(ctx, isLocal)
 }
+
+/** A word that is neither in the journal, nor can be asked of a service. It may be mistyped. */
+const unknownRun = (name: string, error: RushesError): RushesError =>
+  error.with({
+    message: `${shortened(name)} is not in the journal, and no service can be asked. ${error.message}`,
+  })
 
 /** Whether only a session of the local service reaches the run. Throws `usage` for a run that is elsewhere. */
 async function needsLocal(ctx: Context, journal: Journal, run: RunWithId): Promise<boolean> {

@@ -29,7 +29,7 @@ export const printableJson = (value: unknown, indent?: number): string =>
   escapeControls(jsonOf(value, indent))
 
 /** Escapes control characters and overrides that `JSON.stringify` leaves as they are. */
-export const escapeControls = (json: string): string =>
+const escapeControls = (json: string): string =>
   json.replace(
     /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

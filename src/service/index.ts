@@ -46,7 +46,7 @@ import { createMemoryRateLimiter } from './rules/rate.js'
 import type { Store } from './store/index.js'
 import { outputKey, outputOfUrl } from './store/run.js'
 import { openSqliteStore } from './store/sqlite/index.js'
-import { createErrorLog, type Log, silentLog } from './worker/log.js'
+import { createErrorLog } from './worker/log.js'
 import { Retention } from './worker/retention.js'
 import { CREATE_GRACE_MS, createWorker, type Worker } from './worker/worker.js'
 
@@ -64,7 +64,6 @@ interface Node {
   readonly store: Store
   readonly storage: Storage
   readonly folders: DataFolders
-  readonly events: Log
   readonly baseUrl: BaseUrl
   onError(error: unknown): void
 }
@@ -79,22 +78,13 @@ export async function createService(given: ServiceOptions): Promise<Service> {
   let closing: Promise<void> | undefined
   let isDraining = false
   const isClosing = () => closing !== undefined
-
-  /** Replaced by Fastify's logger once the app exists. */
-  let logger: Log = silentLog
-  const events: Log = {
-    error: (fields, message) => logger.error(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    debug: (fields, message) => logger.debug(fields, message),
-  }
-  const onError = createErrorLog(log, { events, isClosing })
+  const onError = createErrorLog(log, clock)
   const { folders, opened } = await openData(options.dataFolder, (path) => openDatabase(options, path))
   const { store, keys } = opened
   const storage = options.storage ?? createLocalStorage(folders.files, clock)
   const baseUrl: BaseUrl = (request) =>
     publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL
-  const node: Node = { options, folders, events, onError, store, storage, baseUrl }
+  const node: Node = { options, folders, onError, store, storage, baseUrl }
   metrics?.observeQueue(store)
   const rendering = createRendering(
     node,
@@ -112,13 +102,11 @@ export async function createService(given: ServiceOptions): Promise<Service> {
     metrics,
     onError,
     trustedProxies,
-    logging: options.logging,
     isReady: async () => !isClosing() && (await isReady()),
     limits: { ...HTTP_LIMITS, ...options.httpLimits },
     bodyLimitBytes: options.bodyLimitBytes ?? MAX_BODY_BYTES,
     isDraining: () => isDraining,
   })
-  logger = app.log
 
   async function closeParts(grace: Parameters<Worker['close']>[0]): Promise<void> {
     store.stopWaiting()
@@ -239,10 +227,7 @@ const FOREIGN_FILES =
   `To let this database own them, for example after a restore, empty the file ${OWNER_KEY} there.`
 
 /** The worker, the loader of reference images, and the removal of old files. */
-function createRendering(
-  { options, store, storage, folders, events, onError }: Node,
-  privateAllowed: () => boolean,
-) {
+function createRendering({ options, store, storage, folders, onError }: Node, privateAllowed: () => boolean) {
   const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
   const { files } = storage
   const { modelOf } = engine
@@ -254,7 +239,6 @@ function createRendering(
     clock,
     concurrency,
     timeRender: metrics?.timeRender,
-    log: events,
     onError,
     engine,
     models,
@@ -273,13 +257,9 @@ function createRendering(
     storage,
     clock,
     retainMs,
-    log: events,
     work: folders.work,
     onError,
-    onForeign() {
-      options.log?.(FOREIGN_FILES)
-      events.warn({}, FOREIGN_FILES)
-    },
+    onForeign: () => options.log?.(FOREIGN_FILES),
   })
   return {
     worker,

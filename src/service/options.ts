@@ -3,7 +3,6 @@ import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Engine } from './engines/engine.js'
 import type { Storage } from './files/contract.js'
-import type { Logging } from './http/app.js'
 import type { Address, HttpLimits } from './http/connections.js'
 import type { Fault } from './http/faults.js'
 import type { Metrics } from './http/metrics.js'
@@ -15,6 +14,7 @@ import type { RateLimiter } from './rules/rate.js'
 import type { Claims, StoredOutput } from './store/run.js'
 import type { AssetFiles } from './web/assets.js'
 import type { ConsoleStart } from './web/sessions.js'
+import type { WriteLog } from './worker/log.js'
 import type { CreateGrace } from './worker/worker.js'
 
 export interface ServiceOptions {
@@ -44,14 +44,12 @@ export interface ServiceOptions {
   readonly faults?: readonly Fault[] | undefined
   /** Called for each injected fault with a description, such as `create answered 429`. */
   readonly onFault?: ((words: string) => void) | undefined
-  /** Called with internal errors, which contain no keys or prompts. */
-  readonly log?: ((line: object | string) => void) | undefined
+  /** Called with one line for each internal error, which contains no keys or prompts. */
+  readonly log?: WriteLog | undefined
   /** Maximum age of files, from the end of their run. Older ones are removed. If undefined, no file is removed. */
   readonly retainMs?: number | undefined
   /** The models that the service offers, and that `engine` renders. Default: `PREVIEW_MODELS`. */
   readonly models?: readonly ServedModel[] | undefined
-  /** Level and destination of the structured log. */
-  readonly logging?: Logging | undefined
   /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. Default: none. */
   readonly trustedProxies?: readonly string[] | undefined
   /** Default: the limiter of the database; with SQLite, a limiter in memory, which counts only this process. */

@@ -17,7 +17,7 @@ const CHANGED: Readonly<Record<keyof typeof DEFAULTS, readonly [value: string, c
   host: ['127.0.0.78', 'rushes serve'],
   port: ['7879', 'rushes serve'],
   bodyLimit: ['81MiB', 'rushes serve'],
-  logLevel: ['error', 'rushes serve'],
+  logLevel: ['silent', 'rushes serve'],
   role: ['worker', 'rushes serve'],
 }
 
@@ -55,7 +55,7 @@ describe('a changed default', async () => {
   })
 
   test('reaches the docs and action.yml', () => {
-    for (const value of ['74', 'day', 'page75.html', '77', '127.0.0.78', '7879', '81MiB', 'error', 'worker'])
+    for (const value of ['74', 'day', 'page75.html', '77', '127.0.0.78', '7879', '81MiB', 'silent', 'worker'])
       expect(after.commands).toContain(`(${value})`)
     expect(after.settings).toContain('| `71m` |')
     expect(after.inputs).toContain('| `shots76.yaml` |')

@@ -155,7 +155,7 @@ it.each<readonly [CommandLine, RegExp]>([
     'run image x --steps 3 --local --model rushes/preview-image',
     /See `rushes models rushes\/preview-image --local`/,
   ],
-  ['serve --log-level wran', /Unknown log level "wran"\. Did you mean "warn"\?/],
+  ['serve --role wroker', /Unknown role "wroker"\. Did you mean "worker"\?/],
   ['models imag', /Did you mean "image"\?/],
 ])('the usage error of rushes %s names the word that was meant', async (line, message) => {
   const env = { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' }

@@ -24,8 +24,6 @@ describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', (
       return true
     })
     const place = await serve(createPlace().with(store.env), [
-      '--log-level',
-      'debug',
       '--storage',
       `s3://${store.bucket}/team`,
       '--engine',

@@ -205,7 +205,7 @@ test('a truncated output is an uncacheable 503 and an error in the log', async (
     expect([status, header('cache-control'), header('etag')]).toEqual([503, 'no-store', undefined])
   }
   const [, , token = '', name = ''] = pathname.split('/')
-  expect(String(own.complaints[0])).toContain(`${name} has 7 of ${whole.length} bytes`)
+  expect(own.complaints[0]).toContain(`${name} has 7 of ${whole.length} bytes`)
   expect(own.complaints.join()).not.toContain(token)
   writeFileSync(path, whole)
   expect((await ask(own, 'GET', pathname)).status).toBe(200)

@@ -17,7 +17,6 @@ import { createLocalStorage } from '../../src/service/files/local-files.js'
 import { newWorkerId } from '../../src/service/rules/secrets.js'
 import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { silentLog } from '../../src/service/worker/log.js'
 import { Retention, type RetentionOptions } from '../../src/service/worker/retention.js'
 import {
   ask,
@@ -51,7 +50,7 @@ async function open() {
   const foreign: string[] = []
   const retentionOf = (options: Partial<RetentionOptions> = {}) =>
     new Retention({
-      ...{ store, storage, clock, retainMs: RETAIN_MS, log: silentLog },
+      ...{ store, storage, clock, retainMs: RETAIN_MS },
       work: join(root, 'work'),
       onForeign: () => void foreign.push(root),
       onError: (error) => expect.fail(String(error)),

@@ -40,7 +40,7 @@ export interface TestService extends Reachable, DataOfService {
   /** 0 if it does not listen. */
   readonly port: number
   /** Internal errors that the service reported. */
-  readonly complaints: readonly (object | string)[]
+  readonly complaints: readonly string[]
 }
 
 export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'>> {
@@ -66,7 +66,7 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
   const { databaseUrl = await databaseUrlOf(dataFolder) } = options
   if (options.dataFolder === undefined && databaseUrl === undefined)
     readyDatabase('service', join(dataFolder, 'service.db'))
-  const complaints: (object | string)[] = []
+  const complaints: string[] = []
   const service = await createService({
     engine: createInstantEngine(),
     concurrency: 2,

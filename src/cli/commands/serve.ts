@@ -30,13 +30,12 @@ import {
 } from '../flags/serve.js'
 import { choiceOption, repeated } from '../flags/values.js'
 
-/** Log levels, from the least to the most verbose. */
-const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
+const LOG_LEVELS = ['silent', 'error'] as const
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   const level = choiceOption(
     '--log-level <level>',
-    'Log level on standard error: silent, error, warn, info or debug',
+    'Errors of the service on standard error: silent or error',
     LOG_LEVELS,
   )
   const role = choiceOption(
@@ -180,7 +179,13 @@ async function openService(
       storage,
       console: page,
       thumbnailEngine: page && createThumbnailProcess(),
-      logging: { level, write: (text: string) => void ctx.stderr.write(text) },
+      log:
+        level === 'silent'
+          ? undefined
+          : (line, stack) => {
+              out.warn(line)
+              if (stack !== undefined) out.debug(stack)
+            },
     }),
   )
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
-import { describeError } from '../../host/system-error.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
@@ -17,10 +16,6 @@ import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { Settings } from '../settings/settings.js'
 import { GRACE_NOTE } from '../terminal/format.js'
 import type { App, Connection } from './context.js'
-
-/** Formats a log entry of the service as one line. */
-const textOfLogLine = (line: object | string): string =>
-  line instanceof Error ? describeError(line) : typeof line === 'string' ? line : JSON.stringify(line)
 
 /** Number of renders at the same time: one per core, at most four, because each render holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
@@ -90,7 +85,7 @@ export async function openLocalService(
     publicUrl: LOCAL_URL,
     ephemeralKey: true,
     env,
-    log: (line) => out.warn(textOfLogLine(line)),
+    log: out.warn,
   })
   app.onClose(() => service.close({ graceMs: ANSWER_GRACE_MS, onGrace: () => out.note(GRACE_NOTE) }))
   if (render) service.startRendering('requested')

@@ -7,7 +7,6 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Storage } from '../../service/files/contract.js'
-import type { Logging } from '../../service/http/app.js'
 import { parseFault } from '../../service/http/faults.js'
 import type { ModelSources } from '../../service/models/model-set.js'
 import type { ServiceOptions } from '../../service/options.js'
@@ -28,7 +27,7 @@ export interface ServeFlags {
   /** False with --no-console. */
   readonly console: boolean
   readonly fault?: readonly string[]
-  readonly logLevel: Logging['level']
+  readonly logLevel: 'silent' | 'error'
   readonly models?: string
   readonly engine?: readonly string[]
   readonly database?: string
@@ -47,7 +46,7 @@ export interface ServeSettings {
   readonly metricsPort: number | undefined
   readonly hasConsole: boolean
   readonly concurrency: number | undefined
-  readonly logLevel: Logging['level']
+  readonly logLevel: 'silent' | 'error'
   readonly storageUrl: string | undefined
   /** Sources of the models that a node of this role offers or renders. */
   readonly models: ModelSources

@@ -11,10 +11,9 @@ import type { Caller } from '../rules/key-checks.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
 import type { Store } from '../store/index.js'
 import { OUTPUTS_PATH, outputKey, runObject, type StoredRun } from '../store/run.js'
-import type { Log } from '../worker/log.js'
 import type { Worker } from '../worker/worker.js'
 import { type BaseUrl, clientAddress } from './connections.js'
-import type { CreatedRun, Endpoints } from './endpoints.js'
+import type { Endpoints } from './endpoints.js'
 import { type BodyMemory, bodyOf, readBodies } from './request-body.js'
 import { sendStoredFile } from './stored-file.js'
 
@@ -56,7 +55,6 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     const caller = request.getDecorator<Caller>('caller')
     const key = idempotencyKeyOf(request)
     const created = await endpoints.create(caller, [bodyOf(request)], key)
-    logCreate(app.log, created, { account: caller.accountId, key: caller.keyId })
     if (created.isRepeated) reply.header('idempotent-replayed', 'true')
     reply.code(201).header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
     return runSeenBy(reply, created.run)
@@ -97,10 +95,6 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
     )
   return key
 }
-
-/** Logs an accepted create. `by` identifies its creator. */
-export const logCreate = (log: Log, { run, isRepeated }: CreatedRun, by: object): void =>
-  log.info({ run: run.id, kind: run.kind, ...by }, isRepeated ? 'create repeated' : 'run accepted')
 
 /**
  * Routes of outputs. An output's URL is a secret, so the routes need no key and no rate limit. The URL is only looked

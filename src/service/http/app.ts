@@ -1,13 +1,11 @@
 /**
- * The service's HTTP server: settings, hooks and routes, the log, and health checks. The rules throw `Refusal`s, and
+ * The service's HTTP server: settings, hooks and routes, and health checks. The rules throw `Refusal`s, and
  * `error-responses.ts` sends them.
  */
-import { type FastifyInstance, type FastifyServerOptions, fastify, LogController } from 'fastify'
+import { type FastifyInstance, fastify } from 'fastify'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { writeJson } from '../../protocol/json.js'
-import { escapeControls } from '../../protocol/text.js'
-import type { Caller } from '../rules/key-checks.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { Refusal } from '../rules/refusal.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
@@ -27,7 +25,6 @@ interface AppOptions {
   readonly api?: ApiRoutes
   /** Adds the pages of the console. If undefined, the service has none. */
   readonly console?: ((app: FastifyInstance) => Promise<void>) | undefined
-  readonly logging?: Logging | undefined
   readonly limits: HttpLimits
   readonly bodyLimitBytes: number
   /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
@@ -46,12 +43,9 @@ interface AppOptions {
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { api, faults, logging, limits, clock, onError } = options
+  const { api, faults, limits, clock, onError } = options
   const { trustedProxies = [], metrics, isDraining, isReady } = options
   const app = fastify({
-    logger: loggerOf(logging),
-    // Fastify's own request logs contain URLs, and an output's URL is a secret.
-    logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies.length === 0 ? false : createNetworkMatcher(trustedProxies),
     bodyLimit: options.bodyLimitBytes,
     connectionTimeout: limits.idleMs,
@@ -71,7 +65,9 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   // Inputs may have integers that `JSON.stringify` refuses.
   app.setReplySerializer((payload) => writeJson(payload))
   app.server.maxConnections = limits.connections
-  observeRequests(app, metrics)
+  app.addHook('onResponse', async ({ method, routeOptions: { url: route } }, { statusCode: status }) =>
+    metrics?.countRequest({ method, route, status }),
+  )
   app.addHook('preClose', async () => {
     if (isDraining()) await drain(app, clock)
   })
@@ -113,39 +109,6 @@ function isDecodable(url: string): boolean {
   } catch {
     return false
   }
-}
-
-export interface Logging {
-  readonly level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
-  write(line: string): void
-}
-
-/**
- * Options of Fastify's logger (pino), which writes one line of JSON per event. The log has routes instead of URLs,
- * since the URL of an output is enough to read it; and no headers or bodies.
- */
-function loggerOf(logging: Logging | undefined): NonNullable<FastifyServerOptions['logger']> {
-  if (logging === undefined || logging.level === 'silent') return false
-  return {
-    level: logging.level,
-    base: null,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    formatters: { level: (label) => ({ level: label }) },
-    stream: { write: (line) => logging.write(escapeControls(line)) },
-  }
-}
-
-/** Logs each request at level `info`, and counts it. Call it before the routes are registered. */
-function observeRequests(app: FastifyInstance, metrics: Metrics | undefined): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions } = request
-    const { url: route } = routeOptions
-    const { statusCode: status, elapsedTime: ms } = reply
-    metrics?.countRequest({ method, route, status })
-    const caller = 'caller' in request ? (request.caller as Caller | null) : null
-    const by = caller && { account: caller.accountId, key: caller.keyId }
-    app.log.info({ method, route: route ?? null, status, ms: Math.round(ms * 10) / 10, ...by }, 'request')
-  })
 }
 
 const HEALTH_PATH = '/healthz'

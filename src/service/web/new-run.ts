@@ -11,7 +11,6 @@ import { listedValues, type ModelDocument, type ModelInput, valueOfText } from '
 import { creditsOf } from '../../protocol/price.js'
 import { capitalized, shortened } from '../../protocol/text.js'
 import { inputProblems, MISSING } from '../../protocol/validate.js'
-import { logCreate } from '../http/api-routes.js'
 import { defaultDocument, findDocument } from '../models/served-model.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { OUTPUTS_PATH, outputOfUrl, type StoredRun } from '../store/run.js'
@@ -254,14 +253,13 @@ async function createRuns(
   input: ModelInput,
   ids: string[],
 ): Promise<void> {
-  const { id: user, accountId } = site.session(request).user
+  const { accountId } = site.session(request).user
   const body = Buffer.from(writeJson({ model: model.name, input }))
   // The same form creates the same runs again, and a changed form creates others. A key of the form can have any length.
   const key = `${createHash('sha256').update(`${formKey}.`).update(body).digest('base64url')}.${count}`
   for (let number = 1; number <= count; number++) {
     const by = site.proof(request)
     const created = await site.options.endpoints.createWithoutKey(accountId, [body], `${key}.${number}`, by)
-    logCreate(request.log, created, { account: accountId, user })
     ids.push(created.run.id)
   }
 }

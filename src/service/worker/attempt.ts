@@ -14,7 +14,6 @@ import {
   type JobIntent,
   OutcomeUnknown,
   RendererCrashed,
-  RunCanceled,
   type StoredJob,
 } from '../engines/engine.js'
 import { isRefusedKey, JobEnded } from '../engines/upstream/upstream-error.js'
@@ -24,7 +23,7 @@ import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { Store } from '../store/index.js'
 import { MIN_CREATE_LEASE_MS } from '../store/queue.js'
 import type { ClaimedRun, CrashLimit, HeldRun, RenderState, RunFailure, StoredOutput } from '../store/run.js'
-import { isDiskUnusable, type Log } from './log.js'
+import { isDiskUnusable } from './log.js'
 import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
 
 const RENDER_DEADLINE_MS = 15 * 60_000
@@ -43,7 +42,6 @@ export interface AttemptOptions extends RenderParts {
 /** What a run needs of the worker that has it. */
 interface Owner {
   readonly id: string
-  readonly log: Log
   /** Aborted when the worker stops. */
   readonly closing: AbortSignal
   /** Renews the leases of its runs. */
@@ -74,23 +72,13 @@ export class Attempt {
 
   /** Renders the run with the model that it carries. */
   async process(model: ServedModel | undefined): Promise<void> {
-    const { run } = this
-    const { closing, log } = this.#owner
-    const { signal } = this.stop
-    const { clock } = this.#options
-    const startedAtMs = clock.monotonic()
-    const fields = { run: run.id, kind: run.kind, model: run.model }
-    log.info(fields, 'run started')
+    const { run, stop } = this
     try {
       // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
-      const outputs = await this.#render(model)
-      if (await this.#finish(outputs))
-        log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
+      await this.#finish(await this.#render(model))
     } catch (error) {
-      if (!signal.aborted) await this.#fail(error)
-      else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')
-      else if (!closing.aborted) log.info(fields, 'run left to another worker')
+      if (!stop.signal.aborted) await this.#fail(error)
     }
   }
 
@@ -176,8 +164,7 @@ export class Attempt {
    * no longer belongs to this worker.
    */
   async #record<Value>(write: () => Promise<Value>): Promise<Value | 'not_recorded' | undefined> {
-    const { run, stop } = this
-    const { closing, log } = this.#owner
+    const { closing } = this.#owner
     const { store, onError } = this.#options
     this.isEnding = true
     try {
@@ -190,24 +177,19 @@ export class Attempt {
     this.hasSlot = false
     this.#owner.fillSlots()
     const fail = () => store.failRun(this.#claimed(), NOT_RECORDED)
-    const limits = { maxRefusals: Number.POSITIVE_INFINITY, signal: stop.signal }
-    if (!(await persist(fail, { ...this.#options, ...limits }))) return undefined
-    log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
-    return 'not_recorded'
+    const limits = { maxRefusals: Number.POSITIVE_INFINITY, signal: this.stop.signal }
+    return (await persist(fail, { ...this.#options, ...limits })) && 'not_recorded'
   }
 
-  /** Returns whether the run was recorded as succeeded. */
-  async #finish(outputs: readonly StoredOutput[]): Promise<boolean> {
+  async #finish(outputs: readonly StoredOutput[]): Promise<void> {
     const { store, outputs: files } = this.#options
     const isRecorded = await this.#record(() => store.finishRun(this.#claimed(), outputs))
     // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
     if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
-    return isRecorded === true
   }
 
   async #fail(error: unknown): Promise<void> {
     const { store, onError } = this.#options
-    const { id, kind } = this.run
     if (error instanceof RendererCrashed) {
       onError(error)
       await this.#record(() => store.recordCrash(this.#claimed(), crashLimitFor(error)))
@@ -216,9 +198,7 @@ export class Attempt {
     const failure = failureOf(error)
     const ended = await this.#record(() => store.failRun(this.#claimed(), failure))
     // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
-    if (ended === undefined || ended === 'not_recorded') return
-    this.#owner.log.info({ run: id, kind, code: failure.code }, 'run failed')
-    if (isSystemError(error)) onError(error)
+    if (ended !== undefined && ended !== 'not_recorded' && isSystemError(error)) onError(error)
   }
 }
 

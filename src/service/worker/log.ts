@@ -1,55 +1,28 @@
-/** The service's log, and how it reports internal errors. */
-import { FolderNotRemoved, FolderReplaced } from '../../host/own-folder.js'
-import { describeReason, errorCode } from '../../host/system-error.js'
-import { RendererCrashed } from '../engines/engine.js'
-import { StorageUnavailable } from '../files/contract.js'
-
-/** Each entry has fields and a message. It never contains a key or a prompt. */
-export interface Log {
-  error(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  info(fields: object, message: string): void
-  debug(fields: object, message: string): void
-}
-
-export const silentLog: Log = { error() {}, warn() {}, info() {}, debug() {} }
+/** How the service reports internal errors: one line each, without keys and prompts. */
+import type { Clock } from '../../host/clock.js'
+import { describeError, describeReason, errorCode, textField } from '../../host/system-error.js'
 
 const DATABASE_GONE =
-  'the database was removed, replaced or overwritten: creates are refused. ' +
-  'Stop the service, restore a backup (docs/operations.md), and start it'
+  'The database was removed, replaced or overwritten: creates are refused. ' +
+  'Stop the service, restore a backup (docs/operations.md), and start it.'
 
-const UNUSABLE = 'the database or the disk cannot be written'
+/** Every write and renewal fails while the database or the disk cannot be used. */
+const REPEAT_MS = 60_000
 
-/** Reports internal errors to `log`, which the creator of the service passes, and to the structured log (`events`). */
-export function createErrorLog(
-  log: (line: object | string) => void,
-  { events, isClosing }: { readonly events: Log; isClosing(): boolean },
-): (error: unknown) => void {
-  let isGoneReported = false
-  let isUnusableReported = false
+/** Gets the line of an error, and its stack. */
+export type WriteLog = (line: string, stack?: string) => void
 
-  /** Reports it only once, since every heartbeat fails with the same error. */
-  function reportGone(): void {
-    if (isGoneReported) return
-    isGoneReported = true
-    log(DATABASE_GONE)
-    events.error({}, DATABASE_GONE)
-  }
-
+export function createErrorLog(write: WriteLog, clock: Clock): (error: unknown) => void {
+  let unusableAtMs = Number.NEGATIVE_INFINITY
   return (error) => {
-    if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
-    log(error instanceof Error ? error : String(error))
-    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
-    else if (error instanceof FolderReplaced || error instanceof FolderNotRemoved)
-      events.warn({ folder: error.path, reason: error.message }, 'a folder was left as it is')
-    else if (error instanceof StorageUnavailable)
-      events.error({ reason: error.message }, 'the storage cannot be used')
-    else if (isDiskUnusable(error)) {
-      if (isUnusableReported) return
-      // While the service closes, report it only once: every abandoned write fails with it.
-      isUnusableReported = isClosing()
-      events.error({ reason: describeReason(error) }, UNUSABLE)
-    } else events.error({ err: error }, 'internal error')
+    if (!isDiskUnusable(error)) {
+      const stack = error instanceof Error ? error.stack : undefined
+      return write(describeError(error, textField(error, 'path')), stack)
+    }
+    if (clock.monotonic() - unusableAtMs < REPEAT_MS) return
+    unusableAtMs = clock.monotonic()
+    const isGone = errorCode(error) === 'SQLITE_READONLY_DBMOVED'
+    write(isGone ? DATABASE_GONE : `The database or the disk cannot be used: ${describeReason(error)}.`)
   }
 }
 

@@ -13,7 +13,6 @@ import { OWNER_KEY, type Storage } from '../files/contract.js'
 import { isWorkerId } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
 import type { ExpiredRun } from '../store/runs.js'
-import type { Log } from './log.js'
 
 const SWEEP_EVERY_MS = 3_600_000
 
@@ -23,7 +22,6 @@ export interface RetentionOptions {
   readonly clock: Clock
   /** Maximum age of files, from the end of their run. If undefined, no file is removed. */
   readonly retainMs: number | undefined
-  readonly log: Log
   /** The folders in which workers render, as `<worker>/<run>`. */
   readonly work: string
   /** Called once if the files belong to another database, so that nothing is removed. */
@@ -55,7 +53,7 @@ export class Retention {
 
   /** Returns the number of runs whose files it removed. */
   async sweep(): Promise<number> {
-    const { store, clock, retainMs, log } = this.#options
+    const { store, clock, retainMs } = this.#options
     await removeAbandonedFolders(this.#options)
     // Also without an age: the first service of a folder owns it.
     if (!(await this.#ownsFiles()) || retainMs === undefined) return 0
@@ -70,7 +68,6 @@ export class Retention {
       await store.filesRemoved(removed)
       runs += removed.length
     }
-    if (runs > 0) log.info({ runs }, 'files of old runs removed')
     return runs
   }
 

@@ -17,7 +17,6 @@ import { newWorkerId } from '../rules/secrets.js'
 import type { Claims, HeldRun, RenderState } from '../store/run.js'
 import { Attempt, type AttemptOptions, CRASH_LIMIT } from './attempt.js'
 import { createStopCanceled } from './canceled-runs.js'
-import { type Log, silentLog } from './log.js'
 
 const POLL_MS = 500
 /** A third of a lease. */
@@ -52,14 +51,12 @@ interface WorkerOptions extends AttemptOptions {
   readonly concurrency: number
   /** Called once for each model whose runs this node cannot render. */
   readonly onUnserved?: ((message: string) => void) | undefined
-  readonly log?: Log
 }
 
 export const createWorker = (options: WorkerOptions): Worker => new Worker(options)
 
 export class Worker {
   readonly id = newWorkerId()
-  readonly log: Log
   /** Aborted when the worker stops. */
   readonly closing: AbortSignal
   readonly #options: WorkerOptions
@@ -83,9 +80,8 @@ export class Worker {
   #judgesFromMs: number
 
   constructor(options: WorkerOptions) {
-    const { clock, workFolder, log = silentLog } = options
+    const { clock, workFolder } = options
     this.#options = { ...options, workFolder: join(workFolder, this.id) }
-    this.log = log
     this.closing = this.#stop.signal
     this.#stopCanceled = createStopCanceled({
       ...options,
@@ -194,7 +190,6 @@ export class Worker {
       this.#unserved.add(model)
       const reason = found?.problem ?? `this service does not have its model ${model}`
       onUnserved?.(`${id} stays queued: ${reason}`)
-      this.log.debug({ run: id, model }, 'run stays queued: this service cannot render its model')
     }
     this.#others = others
   }

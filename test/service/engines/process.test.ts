@@ -14,7 +14,7 @@ import {
   rendererEnvironment,
 } from '../../../src/service/engines/process.js'
 import { crashLimitFor } from '../../../src/service/worker/attempt.js'
-import { createErrorLog, type Log } from '../../../src/service/worker/log.js'
+import { createErrorLog } from '../../../src/service/worker/log.js'
 import { built } from '../../support/built.js'
 import { createGate, createManualClock, temporaryFolder } from '../../support/index.js'
 import { processExists } from '../../support/process-exists.js'
@@ -97,8 +97,7 @@ test('the end of standard error is for the owner of the run, and no logger finds
   })
   const logged: string[] = []
   const take = (...parts: readonly unknown[]) => void logged.push(inspect(parts, { depth: 9 }))
-  const events: Log = { error: take, warn: take, info: take, debug: take }
-  const log = createErrorLog(take, { events, isClosing: () => false })
+  const log = createErrorLog(take, createManualClock())
   log(crash)
   // As the cause of another error, which is logged with all its properties.
   log(new Error('the run failed', { cause: crash }))

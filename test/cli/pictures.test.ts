@@ -1,4 +1,4 @@
-/** `--show` and RUSHES_SHOW: when pictures are drawn, of what, how and how large, and what is said where they are not. */
+/** `--show`: when pictures are drawn, of what, how and how large, and what is said where they are not. */
 import { readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -82,15 +82,12 @@ it.each<[string, string, RunOptions, string]>([
   ['with TERM=dumb', '', on(KITTY, { TERM: 'dumb', FORCE_COLOR: '1' }), 'colour is off'],
   ['with --json', '--json', on(KITTY), ''],
   ['with --quiet', '--quiet', on(KITTY), ''],
-])('no picture is drawn %s; --show says why, and RUSHES_SHOW does not', async (_, flag, options, reason) => {
-  const notes = async (flags: string, env = {}) => {
-    const ran = await shared.run(`run image fox ${flags}`, { ...options, env: { ...options.env, ...env } })
-    expect(ran.code).toBe(0)
-    expect(ran.stderr).not.toMatch(/\u001b[_P\]]|▀/)
-    return ran.stderr.match(/Pictures are not drawn: .*/g) ?? []
-  }
-  expect(await notes(`--show ${flag}`)).toEqual(reason === '' ? [] : [`Pictures are not drawn: ${reason}.`])
-  expect(await notes(flag, { RUSHES_SHOW: 'auto' })).toEqual([])
+])('no picture is drawn %s; --show says why', async (_, flag, options, reason) => {
+  const { code, stderr } = await shared.run(`run image fox --show ${flag}`, options)
+  expect(code).toBe(0)
+  expect(stderr).not.toMatch(/\u001b[_P\]]|▀/)
+  const notes = stderr.match(/Pictures are not drawn: .*/g) ?? []
+  expect(notes).toEqual(reason === '' ? [] : [`Pictures are not drawn: ${reason}.`])
 })
 
 it.each<[string, () => Promise<Uint8Array>, readonly string[], RegExp]>([
@@ -112,17 +109,10 @@ it('a video is not drawn without ffmpeg, with a note', async () => {
   expect(stderr).toContain('The result is not drawn: its first frame needs ffmpeg on PATH.')
 })
 
-it('RUSHES_SHOW and the setting `show` draw the results of run and wait with auto, and not with off', async () => {
+it('wait --show draws the result, and without --show it does not', async () => {
   const service = await serviceWith()
-  const shown = async (value: string) =>
-    (await service.run('run image fox', on(PLAIN, { RUSHES_SHOW: value }))).stderr
-  expect(await shown('auto')).toMatch(HALF_BLOCKS)
-  expect(await shown('off')).not.toContain('▀')
-  expect(await shown('kitty')).toContain('\u001b_Ga=T')
-  expect(await shown('always')).toContain('RUSHES_SHOW: "always" is not a valid value.')
-  await service.run('config set show auto')
-  expect(await shown('')).toMatch(HALF_BLOCKS)
-  expect((await service.run('wait --last', on(PLAIN))).stderr).toMatch(HALF_BLOCKS)
+  expect((await service.run('run image fox', on(PLAIN))).stderr).not.toContain('▀')
+  expect((await service.run('wait --last --show', on(PLAIN))).stderr).toMatch(HALF_BLOCKS)
 })
 
 it('show --show draws the file of a run, sends nothing, and names the command that downloads one that is gone', async () => {
@@ -166,31 +156,19 @@ it.each([
   [{ STY: '1.pts', KITTY_WINDOW_ID: '1' }, 'half blocks'],
   [{ TERM: 'screen-256color', TERM_PROGRAM: 'iTerm.app' }, 'half blocks'],
 ] as const)('a terminal with the variables %j gets pictures as %s', (env, protocol) => {
-  expect(protocolOf(env, 'auto')).toBe(protocol)
+  expect(protocolOf(env)).toBe(protocol)
 })
 
 it.each([
-  ['kitty', 'kitty'],
-  ['iterm2', 'iterm2'],
-  ['blocks', 'half blocks'],
+  [PLAIN, { columns: 80, rows: 24 }, [80, 24]],
+  [PLAIN, { columns: 80, rows: 25 }, [80, 24]],
+  [PLAIN, { columns: 20, rows: 1 }, [20, 2]],
+  [PLAIN, { columns: 0, rows: undefined }, [80, 24]],
+  [KITTY, { columns: 80, rows: 24 }, [640, 192]],
+  [KITTY, { columns: 500, rows: 300 }, [2_000, 2_000]],
 ] as const)(
-  'the setting `show` = %s names the protocol of pictures, whatever the variables are',
-  (setting, protocol) => {
-    for (const env of [{}, { TMUX: '1' }, { TERM: 'xterm-kitty' }, { TERM_PROGRAM: 'iTerm.app' }])
-      expect(protocolOf(env, setting)).toBe(protocol)
-  },
-)
-
-it.each([
-  ['blocks', { columns: 80, rows: 24 }, [80, 24]],
-  ['blocks', { columns: 80, rows: 25 }, [80, 24]],
-  ['blocks', { columns: 20, rows: 1 }, [20, 2]],
-  ['blocks', { columns: 0, rows: undefined }, [80, 24]],
-  ['kitty', { columns: 80, rows: 24 }, [640, 192]],
-  ['iterm2', { columns: 500, rows: 300 }, [2_000, 2_000]],
-] as const)(
-  'a picture drawn as %s on a terminal of %j has the size %j',
-  (setting, screen, [width, height]) => {
-    expect(formFor({}, setting, screen)).toMatchObject({ width, height })
+  'a picture in a terminal with the variables %j, of %j, has the size %j',
+  (env, screen, [width, height]) => {
+    expect(formFor(env, screen)).toMatchObject({ width, height })
   },
 )

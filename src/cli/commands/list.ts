@@ -73,7 +73,7 @@ export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?
 async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
   const { openPictures } = await import('../runs/pictures.js')
   const { files, missing } = createFileFinder(journal)(run)
-  const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
+  const pictures = files.length === 0 ? undefined : await openPictures(ctx)
   for (const file of files) await pictures?.draw(file)
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
   const words = [...(await flagsToReach(ctx, run)), '--show', ...idArguments([nameOfRun(run)])]

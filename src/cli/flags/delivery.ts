@@ -22,9 +22,6 @@ export interface DeliveryOptions {
 export const timeoutOption = (what: string, standard: string = SETTINGS.timeout.default): Option =>
   new Option('--timeout <duration>', `${what}: 15m; 0 for no limit (default: ${standard})`)
 
-/** `flag`: a note says why no picture can be drawn. */
-export type Show = 'flag' | 'setting'
-
 export const SHOW = ['--show', 'Draw the results in the terminal'] as const
 
 export const deliveryOptions = (timeout = timeoutOption('How long to wait')): readonly Option[] =>
@@ -49,7 +46,7 @@ export interface Delivery {
   /** Maximum wait in ms; undefined for no limit. `once` sends one status request, and the run must be finished. */
   readonly patience: number | 'once' | undefined
   /** Whether to draw the results in the terminal, if it can. */
-  readonly show: Show | undefined
+  readonly show: boolean
   /**
    * Returns the flags, quoted, with which a later command delivers the outputs in the same way. `runs`: how many of the
    * runs of this command it delivers.
@@ -93,7 +90,7 @@ export async function deliveryOf(
     overwrite: options.overwrite === true,
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : timeoutOf(ctx, options.timeout),
-    show: options.show === true ? 'flag' : ctx.setting('show') === 'off' ? undefined : 'setting',
+    show: options.show === true,
     again: (some) =>
       flagsAgain(
         isDownload ? { ...options, download: true } : options,

@@ -267,10 +267,9 @@ async function carryOutRuns(
 /** Loads the code for pictures only if they are wanted. */
 async function printOf(command: RunsCommand): Promise<(record: RunRecord) => void | Promise<void>> {
   const { ctx, connection, delivery, isFollowed } = command
-  const { show } = delivery
   const pictures =
-    show !== undefined && isFollowed
-      ? await (await import('./pictures.js')).openPictures(ctx, show, connection.fetch)
+    delivery.show && isFollowed
+      ? await (await import('./pictures.js')).openPictures(ctx, connection.fetch)
       : undefined
   if (pictures === undefined) return (record) => printRun(command, record)
   return (record) => pictures.printRun(record, linesOf(command, record))

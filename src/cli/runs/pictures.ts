@@ -12,7 +12,6 @@ import type { PictureRequest } from '../../preview/terminal-picture.js'
 import { printable } from '../../protocol/text.js'
 import { rendererEnvironment } from '../../service/engines/process.js'
 import type { Context } from '../context/context.js'
-import type { Show } from '../flags/delivery.js'
 import { type Env, variable } from '../process/io.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { formFor } from '../terminal/terminal-graphics.js'
@@ -40,26 +39,23 @@ function obstacleOf({ out, env, stdout, stderr }: Context): string | undefined {
 }
 
 /**
- * Returns undefined where no pictures are drawn. Call this while the cursor is on an empty line. `fetch` is for results
- * that are not downloaded.
+ * Returns undefined, after a note that says why, where no pictures are drawn. Call this while the cursor is on an empty
+ * line. `fetch` is for results that are not downloaded.
  */
-export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Promise<Pictures | undefined> {
+export async function openPictures(ctx: Context, fetch?: Fetch): Promise<Pictures | undefined> {
   const { out, env, stderr, clock } = ctx
   const { first } = ctx.interrupts
   if (out.mode.json || out.mode.quiet) return undefined
   const obstacle = obstacleOf(ctx)
   if (obstacle !== undefined) {
-    if (show === 'flag') out.note(`Pictures are not drawn: ${obstacle}.`)
+    out.note(`Pictures are not drawn: ${obstacle}.`)
     return undefined
   }
-  const setting = ctx.setting('show')
   const draws = ctx.parts.drawPicture ?? drawPicture
 
   async function drawFile({ path, content_type }: DrawnFile, signal: AbortSignal): Promise<void> {
-    // With the setting, sound and 3D models are no reason for a note after each run.
-    if (show === 'setting' && !/^(image|video)\//.test(content_type)) return
     const { columns, rows } = stderr
-    const form = formFor(env, setting, { columns, rows })
+    const form = formFor(env, { columns, rows })
     out.picture(await draws({ path, isVideo: content_type.startsWith('video/'), ...form }, signal, env))
   }
 

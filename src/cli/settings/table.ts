@@ -65,9 +65,6 @@ const amount = (value: string, what: string): void => {
     )
 }
 
-/** With all but `off`, every finished result is drawn. */
-const SHOW_VALUES = ['auto', 'kitty', 'iterm2', 'blocks', 'off']
-
 export const SETTINGS = {
   baseUrl: {
     about: 'URL of the service',
@@ -140,19 +137,6 @@ export const SETTINGS = {
     environment: 'RUSHES_MAX_COST_PER_DAY',
     key: 'maxCostPerDay',
     check: amount,
-  },
-  show: {
-    about: 'Draw finished results in the terminal, as `--show` does: auto, kitty, iterm2, blocks or off',
-    environment: 'RUSHES_SHOW',
-    key: 'show',
-    default: 'off',
-    check(value, what) {
-      if (!SHOW_VALUES.includes(value))
-        throw usageError(
-          `${what}: "${value}" is not a valid value.`,
-          'Use auto, kitty, iterm2, blocks or off.',
-        )
-    },
   },
   failureStatuses: {
     about: 'More statuses that mean failure, separated by commas',

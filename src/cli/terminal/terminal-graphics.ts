@@ -2,16 +2,11 @@
 import type { PictureRequest, Protocol } from '../../preview/terminal-picture.js'
 import { type Env, variable } from '../process/io.js'
 
-/** Values of the setting `show` that choose the protocol themselves. */
-const CHOSEN: Readonly<Record<string, Protocol>> = { kitty: 'kitty', iterm2: 'iterm2', blocks: 'half blocks' }
-
 /**
  * Chooses the protocol. The terminal gets no question: the shell would read a late reply as typed. tmux, screen and
  * Zellij pass on the variables of the terminal outside, but keep only characters.
  */
-export function protocolOf(env: Env, setting: string | undefined): Protocol {
-  const chosen = CHOSEN[setting ?? '']
-  if (chosen !== undefined) return chosen
+export function protocolOf(env: Env): Protocol {
   const has = (name: string) => variable(env, name) !== undefined
   if (isMultiplexed(env)) return 'half blocks'
   if (has('KITTY_WINDOW_ID') || has('KONSOLE_VERSION') || /kitty|ghostty/.test(env.TERM ?? '')) return 'kitty'
@@ -39,12 +34,8 @@ const [CELL_WIDTH, CELL_HEIGHT] = [8, 16]
 const MAX_SIDE = 2_000
 
 /** Returns how to draw a picture: at most as wide as the window, and half as high. */
-export function formFor(
-  env: Env,
-  setting: string | undefined,
-  screen: Screen,
-): Omit<PictureRequest, 'path' | 'isVideo'> {
-  const protocol = protocolOf(env, setting)
+export function formFor(env: Env, screen: Screen): Omit<PictureRequest, 'path' | 'isVideo'> {
+  const protocol = protocolOf(env)
   // Some containers report a width of 0.
   const columns = screen.columns || 80
   const rows = Math.max(1, Math.floor((screen.rows || 24) / 2))

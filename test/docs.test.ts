@@ -46,15 +46,7 @@ test('docs/openapi.json is generated from the built-in models', async () => {
 })
 
 /** Flags of models in the examples. */
-const OF_MODELS = [
-  '--steps',
-  '--seed',
-  '--guidance-scale',
-  '--image-size',
-  '--end-image-url',
-  '--audio-url',
-  '--no-…',
-]
+const OF_MODELS = ['--steps', '--seed', '--guidance-scale', '--end-image-url', '--audio-url', '--no-…']
 
 test('commands and flags that the docs show are those of the program', async () => {
   const commands = new Map((await everyCommand()).map((command) => [fullName(command), command]))

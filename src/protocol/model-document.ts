@@ -14,7 +14,6 @@ import {
   type ModelSchema,
   type ParameterSchema,
   parameterJson,
-  stringOrObject,
 } from './models.js'
 import { isObject } from './parse.js'
 import { type DocumentPath, type ReportProblem, readPrice } from './price.js'
@@ -174,7 +173,7 @@ function readProperty(
   }
   // `required: true` is this program's short form; in JSON Schema, `required` is a list.
   const { required, ...others } = schema
-  const json = stringOrObject(Array.isArray(required) ? schema : others)
+  const json = Array.isArray(required) ? schema : others
   const description = typeof json.description === 'string' ? json.description : ''
   if (typeof json.type === 'string' && !TYPES.includes(json.type)) {
     problem([...path, 'type'], `must be one of ${TYPES.join(', ')}`)

@@ -9,7 +9,6 @@
 
 import { integerOf } from './json.js'
 import type { MediaType } from './media.js'
-import { isObject } from './parse.js'
 
 interface Described {
   readonly description: string
@@ -20,8 +19,6 @@ interface Described {
 interface StringSchema extends Described {
   readonly type: 'string'
   readonly enum?: readonly string[]
-  /** The schema of an object that is accepted too. A flag cannot set it: `--input` and manifests can. */
-  readonly orObject?: Readonly<Record<string, unknown>>
   /** In characters (code points). */
   readonly maxLength?: number
   readonly default?: string
@@ -262,24 +259,6 @@ export function findInexact(value: unknown): readonly string[] | undefined {
 const isUnchanged = (value: number): boolean =>
   Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 
-/** Reads `anyOf: [text, object]`, such as the name of a size or its width and height, as a string. */
-export function stringOrObject({
-  anyOf,
-  ...schema
-}: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const variants = Array.isArray(anyOf) && schema.type === undefined ? anyOf.filter(isObject) : []
-  const text = variants.find(({ type }) => type === 'string')
-  const object = variants.find(({ type }) => type === 'object')
-  if (text === undefined || object === undefined || variants.length !== 2)
-    return anyOf === undefined ? schema : { ...schema, anyOf }
-  return { ...text, ...schema, orObject: object }
-}
-
 /** Returns the JSON Schema of a parameter, as the document has it. */
-export function parameterJson(schema: ParameterSchema): unknown {
-  if (schema.type === 'other') return schema.json
-  if (schema.type !== 'string' || schema.orObject === undefined) return schema
-  const { type, enum: values, maxLength, orObject, ...others } = schema
-  const text = { type, ...(values && { enum: values }), ...(maxLength !== undefined && { maxLength }) }
-  return { anyOf: [text, orObject], ...others }
-}
+export const parameterJson = (schema: ParameterSchema): unknown =>
+  schema.type === 'other' ? schema.json : schema

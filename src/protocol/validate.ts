@@ -50,7 +50,6 @@ const isNumber = (text = ''): boolean => /^-?\d+(\.\d+)?$/.test(text)
  * only the keywords of `ParameterSchema`: a document may come from a service, and its regular expressions are not run.
  */
 export function valueProblem(schema: ParameterSchema, value: unknown): string | undefined {
-  if (schema.type === 'string' && schema.orObject !== undefined && isObject(value)) return undefined
   const listed = listedValues(schema)
   const isTyped = hasType(schema, value)
   if (listed !== undefined)
@@ -121,7 +120,7 @@ function* eachProblem({ required, properties }: ModelSchema, input: ModelInput):
       const path = pathIn(name, schema.json, value)
       if (path !== undefined) yield { parameter: name, message: onlyUrls(path) }
       else yield* fieldProblems(name, schema.json, value)
-    } else if (schema.type === 'string') yield* fieldProblems(name, schema.orObject, value)
+    }
   }
 }
 

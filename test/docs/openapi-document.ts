@@ -104,10 +104,9 @@ function inputSchema({ input }: ModelDocument, description: string, images: Json
 
 function checkedKeywords(schema: ParameterSchema): Json {
   if (schema.type === 'other') return {}
-  const keywords = Object.fromEntries(
+  return Object.fromEntries(
     KEYWORDS.flatMap((name) => (name in schema ? [[name, (schema as unknown as Json)[name]]] : [])),
   )
-  return 'orObject' in schema ? { anyOf: [keywords, { type: 'object' }] } : keywords
 }
 
 const atMost = (schema: object, name: string, limit: number): number =>

@@ -112,10 +112,6 @@ function typeOf({ enum: values, properties }: Json): string | undefined {
 function unionOf(variants: readonly Json[]): Json {
   const [first = {}, second] = variants
   if (second === undefined) return first
-  const text = variants.find(({ type }) => type === 'string')
-  const object = variants.find(({ type }) => type === 'object')
-  if (text !== undefined && object !== undefined && variants.length === 2)
-    return { ...text, orObject: object }
   const allAre = (...types: readonly unknown[]) => variants.every(({ type }) => types.includes(type))
   const list = variants.find(({ items }) => isObject(items) && items.type === 'string')
   if (list !== undefined && allAre('string', 'array')) return list
@@ -164,9 +160,9 @@ const pick = (schema: Json, names: readonly string[]): Json =>
   Object.fromEntries(names.flatMap((name) => (schema[name] == null ? [] : [[name, schema[name]]])))
 
 function mapProperty(name: string, schema: Json, root: unknown): Json {
-  const { type, items, orObject } = schema
+  const { type, items } = schema
   const inner = type === 'array' && isObject(items) ? items : schema
-  const fields = orObject === undefined && isObject(inner.properties) ? inner.properties : undefined
+  const fields = isObject(inner.properties) ? inner.properties : undefined
   const about = describe(schema, Object.keys(fields ?? {}))
   const standard = name === 'prompt' ? {} : pick(schema, ['default'])
   const media = mediaOfParameter(name, schema)
@@ -174,8 +170,6 @@ function mapProperty(name: string, schema: Json, root: unknown): Json {
     const list = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
     return { type, ...about, media, ...list, ...standard }
   }
-  if (type === 'string' && isObject(orObject))
-    return { anyOf: [{ type, ...pick(schema, ['enum']) }, objectOf(orObject, root)], ...about, ...standard }
   if (type === 'array' && inner.type === 'string') {
     const entries = { type: 'string', ...pick(inner, ['enum']) }
     return { type, ...about, items: entries, ...pick(schema, ['maxItems']), ...standard }

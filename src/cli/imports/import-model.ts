@@ -22,14 +22,7 @@ import type { Context } from '../context/context.js'
 import { withValue } from '../settings/config-file.js'
 import { SETTINGS } from '../settings/table.js'
 import { mapInput } from './map-input.js'
-import {
-  imageCost,
-  type Json,
-  kindOf,
-  type ModelAddress,
-  type Published,
-  readPublished,
-} from './published.js'
+import { type Json, kindOf, type ModelAddress, type Published, readPublished } from './published.js'
 
 export interface ImportOptions {
   /** A file or URL with the schema. */
@@ -66,10 +59,10 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   const text = commentOf(ctx, address, published, from) + yaml
   const document = checkText(text, address.model)
   for (const warning of warnings) out.warn(warning)
-  if (published.cost === undefined)
-    out.note(
-      `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
-    )
+  out.note(
+    `${address.model} has no cost yet: add what the provider charges for a run to the file, such as ` +
+      '`cost: { run: 0.05, currency: USD }`.',
+  )
   if (path === '-') {
     out.line(text.trimEnd())
     return EXIT.ok
@@ -120,7 +113,7 @@ function readJsonFile(path: string): unknown {
 /** The document that is written for a model. */
 export function createDocument(
   { provider, model, version: asked }: ModelAddress,
-  { version = asked, isOfficial, description, cost, ...published }: Published,
+  { version = asked, isOfficial, description, ...published }: Published,
   kind: Kind,
 ): { readonly value: Json; readonly warnings: readonly string[] } {
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
@@ -138,7 +131,6 @@ export function createDocument(
         ...(Object.keys(fixed).length > 0 && { fixed }),
       },
       input,
-      ...(cost && { cost }),
     },
   }
 }
@@ -147,18 +139,14 @@ export function createDocument(
 function commentOf(
   { clock }: Context,
   address: ModelAddress,
-  { version, cost }: Published,
+  { version }: Published,
   from: string | undefined,
 ): string {
   const { title } = PROVIDERS[address.provider] as Provider
   const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
   const day = new Date(clock.now()).toISOString().slice(0, 10)
   const what = `${addressText(address)}${version === undefined ? '' : `, version ${version}`}`
-  const advice =
-    cost === undefined
-      ? 'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
-      : 'The cost is what the provider lists: it may charge another amount.'
-  return `# ${what}, imported from ${source} on ${day}.\n# ${advice}\n\n`
+  return `# ${what}, imported from ${source} on ${day}.\n\n`
 }
 
 /** Reads a text as `serve --models` does. Throws `bad_response` with a problem: the provider published the schema. */
@@ -279,9 +267,7 @@ async function fetchPublished(ctx: Context, address: ModelAddress): Promise<Publ
   }
   for (const url of urls[provider]) {
     const published = readPublished(await getJson(ctx, new URL(url)), address)
-    if (published === undefined) continue
-    if (!url.endsWith('/images/models')) return published
-    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
+    if (published !== undefined) return published
   }
   throw usageError(
     `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,

@@ -26,8 +26,6 @@ export interface Published {
   readonly isOfficial?: boolean
   /** Output of the provider's example. */
   readonly example?: unknown
-  /** What a run costs, if the provider publishes that. */
-  readonly cost?: Json | undefined
 }
 
 /**
@@ -87,9 +85,9 @@ export function kindOf({ category, example }: Published): Kind | undefined {
 }
 
 const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-/** A parameter with these values, the first of which is sent where the price depends on it. Undefined without values. */
-const choice = (values: unknown, isPriced = false): Json | undefined =>
-  listIn(values).length === 0 ? undefined : { enum: values, ...(isPriced && { default: listIn(values)[0] }) }
+/** A parameter with these values. Undefined without values. */
+const choice = (values: unknown): Json | undefined =>
+  listIn(values).length === 0 ? undefined : { enum: values }
 
 const IMAGE = { type: 'string', media: 'image' }
 const IMAGES = { type: 'array', items: { type: 'string' }, media: 'image' }
@@ -105,8 +103,7 @@ function readOpenRouter(value: unknown, model: string): Published | undefined {
       : value
   if (!isObject(found) || found.id !== model) return undefined
   const isVideo = !isObject(found.supported_parameters)
-  const cost = isVideo ? videoCost(found) : undefined
-  const others = isVideo ? videoParameters(found, cost !== undefined) : imageParameters(found)
+  const others = isVideo ? videoParameters(found) : imageParameters(found)
   const properties = Object.fromEntries(
     Object.entries({ prompt: { type: 'string' }, ...others }).filter(([, each]) => each !== undefined),
   )
@@ -116,13 +113,12 @@ function readOpenRouter(value: unknown, model: string): Published | undefined {
     input: { type: 'object', required: ['prompt'], properties },
     category: isVideo ? 'text-to-video' : 'text-to-image',
     description: textOf(description),
-    cost,
   }
 }
 
-const videoParameters = (model: Json, isPriced: boolean): Readonly<Record<string, Json | undefined>> => ({
-  duration: choice(model.supported_durations, isPriced),
-  resolution: choice(model.supported_resolutions, isPriced),
+const videoParameters = (model: Json): Readonly<Record<string, Json | undefined>> => ({
+  duration: choice(model.supported_durations),
+  resolution: choice(model.supported_resolutions),
   aspect_ratio: choice(model.supported_aspect_ratios),
   generate_audio: model.generate_audio === true ? { type: 'boolean' } : undefined,
   seed: model.seed === true ? { type: 'integer', minimum: 0 } : undefined,
@@ -155,52 +151,3 @@ function parameterOf(name: string, described: unknown): Json | undefined {
   if (type === 'enum') return choice(values)
   return type === 'range' ? { type: 'integer', ...bounds } : {}
 }
-
-/** The names of a price by the second, for one resolution or for all others. */
-const BY_SECOND = /^(?:per-video-second|duration_seconds)(?:[-_](\d+[pk]))?$/i
-
-/** The cost of a run in US dollars, if the model is charged by the second, alone or by resolution. */
-function videoCost({
-  pricing_skus: skus,
-  supported_durations: durations,
-  supported_resolutions,
-}: Json): Json | undefined {
-  const prices = new Map<string | undefined, number>()
-  for (const [name, price] of Object.entries(isObject(skus) ? skus : {})) {
-    const [found, resolution] = BY_SECOND.exec(name) ?? []
-    if (found === undefined || !(Number(price) > 0)) return undefined
-    prices.set(resolution?.toLowerCase(), Number(price))
-  }
-  const resolutions = listIn(supported_resolutions).map(String)
-  const priceOf = (resolution: string | undefined) =>
-    prices.get(resolution?.toLowerCase()) ?? prices.get(undefined)
-  const run = prices.get(undefined) ?? priceOf(resolutions[0])
-  if (run === undefined || listIn(durations).length === 0) return undefined
-  if (resolutions.length === 0 ? prices.size > 1 : resolutions.some((each) => priceOf(each) === undefined))
-    return undefined
-  const bySize = resolutions
-    .map((each) => [each, withSixDecimals(Number(priceOf(each)) / run)] as const)
-    .filter(([, factor]) => factor !== 1)
-  return {
-    run: withSixDecimals(run),
-    factors: {
-      duration: Object.fromEntries(listIn(durations).map((each) => [String(each), Number(each)])),
-      ...(bySize.length > 0 && { resolution: Object.fromEntries(bySize) }),
-    },
-    currency: 'USD',
-  }
-}
-
-/** The highest cost of an image in US dollars, if those who serve the model charge nothing else. */
-export function imageCost(value: unknown): Json | undefined {
-  const lines = listIn(isObject(value) ? value.endpoints : undefined)
-    .flatMap((each) => listIn(isObject(each) ? each.pricing : undefined))
-    .filter(isObject)
-    .filter(({ cost_usd: price }) => price !== 0)
-  const run = withSixDecimals(Math.max(...lines.map(({ cost_usd: price }) => Number(price))))
-  const isByImage = lines.every(({ billable, unit }) => billable === 'output_image' && unit === 'image')
-  return isByImage && run > 0 ? { run, currency: 'USD' } : undefined
-}
-
-/** As a price in a document has. */
-const withSixDecimals = (amount: number): number => Math.round(amount * 1e6) / 1e6

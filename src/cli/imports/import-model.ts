@@ -159,6 +159,7 @@ function checkText(text: string, name: string): ModelDocument {
   throw new RushesError(
     'bad_response',
     `The schema of ${name} cannot be used: ${problem?.message ?? 'it is empty'}.`,
+    { hint: 'Save the schema, correct it, and import it with --from.' },
   )
 }
 

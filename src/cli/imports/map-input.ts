@@ -1,6 +1,7 @@
 /** Turns the input schema that a provider publishes into the input of a model's document. Pure. */
+import { RushesError } from '../../errors.js'
 import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media-parameters.js'
-import { MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
+import { readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
 import { percentDecoded, shortened } from '../../protocol/text.js'
 import type { Json } from './published.js'
@@ -18,14 +19,18 @@ export interface MappedInput {
 /** Parameters that set how many outputs a run makes, each of which is charged. */
 const OUTPUT_COUNT = /^(num|number_of)_(images|outputs|videos)$/
 
-/** `root`: the document that `$ref` points into. */
+/** `root`: the document that `$ref` points into. Throws `bad_response` for a schema that is too large. */
 export function mapInput(schema: unknown, root: unknown): MappedInput {
-  const published = resolve(schema, root)
-  const all = inOrder(published, root)
+  const resolve = resolverIn(root)
+  const published = resolve(schema)
+  const properties = isObject(published.properties) ? published.properties : {}
+  const all = Object.entries(properties)
+    .map(([name, each]) => [name, resolve(each)] as const)
+    .toSorted(([, one], [, other]) => orderOf(one) - orderOf(other))
   const picture = pictureAmong(all.map(([name, each]) => [name, mediaOfParameter(name, each)]))
   const warnings: string[] = []
   const fixed: Record<string, unknown> = {}
-  const properties = new Map<string, Json>()
+  const mapped: Record<string, Json> = {}
   const required: string[] = []
   for (const [name, property] of all) {
     const { type, deprecated, default: standard } = property
@@ -41,51 +46,48 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
       if (isRequired) warnings.push(`${name} is left out, although it is required: it is deprecated`)
     } else if (name === picture || name !== IMAGE_URLS) {
       const target = name === picture ? IMAGE_URLS : name
-      const mapped = name === picture ? imagesProperty(property) : mapProperty(name, property, root)
-      const kept = withoutProblems(target, mapped, (problem) => warnings.push(`${name}: ${problem}`))
+      const whole = name === picture ? imagesProperty(property) : mapProperty(name, property)
+      const kept = withoutProblems(target, whole, (problem) => warnings.push(`${name}: ${problem}`))
       if (kept === undefined) continue
-      properties.set(target, kept)
+      mapped[target] = kept
       if (isRequired) required.push(target)
     }
   }
-  const dropped = [...properties.keys()]
-    .filter((name) => !required.includes(name))
-    .slice(MAX_PROPERTIES - required.length)
-  for (const name of dropped) properties.delete(name)
-  if (dropped.length > 0)
-    warnings.push(
-      `A model file has room for ${properties.size} of these parameters. Left out: ${dropped.join(', ')}`,
-    )
   const isList = all.some(([name, { type }]) => name === picture && type === 'array')
   return {
-    input: {
-      type: 'object',
-      ...(required.length > 0 && { required }),
-      properties: Object.fromEntries(properties),
-    },
+    input: { type: 'object', ...(required.length > 0 && { required }), properties: mapped },
     references: picture !== undefined && isList ? [picture] : picture,
     fixed,
     warnings: warnings.map((each) => shortened(each, 300)),
   }
 }
 
-const MAX_REFERENCE_DEPTH = 10
+/** Replicate sorts the properties by their names, and numbers them. */
+const orderOf = ({ 'x-order': order }: Json): number => (typeof order === 'number' ? order : 0)
 
-/** Returns a schema without `$ref`, `allOf`, `anyOf`, `oneOf` and null. The keywords beside them win. */
-function resolve(schema: unknown, root: unknown, depth = 0): Json {
-  if (!isObject(schema) || depth > MAX_REFERENCE_DEPTH) return {}
-  const { $ref, allOf, anyOf, oneOf, nullable: _, ...own } = schema
-  const inner = (each: unknown) => resolve(each, root, depth + 1)
-  const parts = [...(typeof $ref === 'string' ? [valueAt(root, $ref)] : []), ...listOf(allOf)].map(inner)
-  const variants = [...listOf(anyOf), ...listOf(oneOf)].map(inner).filter(({ type }) => type !== 'null')
-  const merged: Json = Object.assign({}, ...parts, unionOf(variants), own)
-  const { type, enum: values, ...others } = merged
-  const types = Array.isArray(type) ? type.filter((each) => each !== 'null') : [type ?? typeOf(merged)]
-  return {
-    ...others,
-    ...(types.length === 1 && types[0] !== undefined && { type: types[0] }),
-    ...(Array.isArray(values) && { enum: values.filter((each) => each !== null && each !== '') }),
-    ...(isObject(own.items) && { items: inner(own.items) }),
+const MAX_REFERENCE_DEPTH = 5
+/** Far more than a model has. A schema that refers to itself several times would not end. */
+const MAX_SCHEMAS = 10_000
+
+/** Returns a function that gives a schema without `$ref`, `allOf`, `anyOf`, `oneOf` and null. The keywords beside them win. */
+function resolverIn(root: unknown): (schema: unknown) => Json {
+  let left = MAX_SCHEMAS
+  return function resolve(schema: unknown, depth = 0): Json {
+    if (left-- === 0) throw new RushesError('bad_response', 'The schema of the model is too large.')
+    if (!isObject(schema) || depth > MAX_REFERENCE_DEPTH) return {}
+    const { $ref, allOf, anyOf, oneOf, nullable: _, ...own } = schema
+    const inner = (each: unknown) => resolve(each, depth + 1)
+    const parts = [...(typeof $ref === 'string' ? [valueAt(root, $ref)] : []), ...listOf(allOf)].map(inner)
+    const variants = [...listOf(anyOf), ...listOf(oneOf)].map(inner).filter(({ type }) => type !== 'null')
+    const merged: Json = Object.assign({}, ...parts, unionOf(variants), own)
+    const { type, enum: values, ...others } = merged
+    const types = Array.isArray(type) ? type.filter((each) => each !== 'null') : [type ?? typeOf(merged)]
+    return {
+      ...others,
+      ...(types.length === 1 && types[0] !== undefined && { type: types[0] }),
+      ...(Array.isArray(values) && { enum: values.filter((each) => each !== null && each !== '') }),
+      ...(isObject(own.items) && { items: inner(own.items) }),
+    }
   }
 }
 
@@ -112,25 +114,9 @@ function typeOf({ enum: values, properties }: Json): string | undefined {
 function unionOf(variants: readonly Json[]): Json {
   const [first = {}, second] = variants
   if (second === undefined) return first
-  const allAre = (...types: readonly unknown[]) => variants.every(({ type }) => types.includes(type))
-  const list = variants.find(({ items }) => isObject(items) && items.type === 'string')
-  if (list !== undefined && allAre('string', 'array')) return list
-  if (!allAre(first.type)) return allAre('integer', 'number') ? { type: 'number' } : {}
+  if (variants.some(({ type }) => type !== first.type)) return {}
   const isListed = variants.every((each) => Array.isArray(each.enum))
   return { type: first.type, ...(isListed && { enum: variants.flatMap((each) => listOf(each.enum)) }) }
-}
-
-/** The properties, resolved, in the order that the provider shows: listed, numbered, or the required ones first. */
-function inOrder(published: Json, root: unknown): readonly (readonly [string, Json])[] {
-  const properties = isObject(published.properties) ? published.properties : {}
-  const all = Object.entries(properties).map(([name, each]) => [name, resolve(each, root)] as const)
-  const listed = listOf(published['x-fal-order-properties'])
-  const required = listOf(published.required)
-  const placeOf = ([name, each]: readonly [string, Json]): number => {
-    if (listed.length > 0) return listed.includes(name) ? listed.indexOf(name) : listed.length
-    return typeof each['x-order'] === 'number' ? each['x-order'] : required.includes(name) ? -1 : all.length
-  }
-  return all.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
 /** A value of it would stand in the journal, and in the database of the service. */
@@ -149,54 +135,32 @@ const imagesProperty = (property: Json): Json => ({
 
 const MAX_DESCRIPTION = 500
 
-/** Names `fields`, those of an object, which can only be set with `--input` and in manifests. */
-function describe({ description, title }: Json, fields: readonly string[] = []): Json {
+function describe({ description, title }: Json): Json {
   const about = [description, title].find((each) => typeof each === 'string' && each !== 'An enumeration.')
-  const words = [about, fields.length > 0 && `Fields: ${fields.join(', ')}.`].filter(Boolean).join(' ')
-  return words === '' ? {} : { description: shortened(words, MAX_DESCRIPTION) }
+  return about === undefined ? {} : { description: shortened(String(about), MAX_DESCRIPTION) }
 }
 
 const pick = (schema: Json, names: readonly string[]): Json =>
   Object.fromEntries(names.flatMap((name) => (schema[name] == null ? [] : [[name, schema[name]]])))
 
-function mapProperty(name: string, schema: Json, root: unknown): Json {
+/** What is neither a value nor a list of texts can only be set with `--input`, and in manifests. */
+function mapProperty(name: string, schema: Json): Json {
   const { type, items } = schema
-  const inner = type === 'array' && isObject(items) ? items : schema
-  const fields = isObject(inner.properties) ? inner.properties : undefined
-  const about = describe(schema, Object.keys(fields ?? {}))
+  const about = describe(schema)
   const standard = name === 'prompt' ? {} : pick(schema, ['default'])
   const media = mediaOfParameter(name, schema)
-  if (media !== undefined) {
-    const list = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
-    return { type, ...about, media, ...list, ...standard }
-  }
-  if (type === 'array' && inner.type === 'string') {
-    const entries = { type: 'string', ...pick(inner, ['enum']) }
-    return { type, ...about, items: entries, ...pick(schema, ['maxItems']), ...standard }
-  }
-  if (fields !== undefined)
-    return type === 'array'
-      ? { type, ...about, items: objectOf(inner, root) }
-      : { ...objectOf(inner, root), ...about }
-  const isSimple = SIMPLE.includes(type)
+  const isTexts = type === 'array' && isObject(items) && items.type === 'string'
+  if (!isTexts && !SIMPLE.includes(type)) return { ...pick(schema, ['type']), ...about }
   return {
-    ...pick(schema, isSimple ? ['type', 'enum', 'minimum', 'maximum', 'maxLength'] : ['type']),
+    ...pick(schema, ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'maxItems']),
     ...about,
-    ...(isSimple && standard),
+    ...(media && { media }),
+    ...(isTexts && { items: { type: 'string', ...pick(items, ['enum']) } }),
+    ...standard,
   }
 }
 
 const SIMPLE: readonly unknown[] = ['string', 'boolean', 'integer', 'number']
-
-/** An object can only be set with `--input`, and in manifests. Of its fields, only the types and the media are known. */
-function objectOf({ properties }: Json, root: unknown): Json {
-  const fields = Object.entries(isObject(properties) ? properties : {}).map(([field, published]) => {
-    const schema = resolve(published, root)
-    const isMedia = mediaOfParameter(field, schema) !== undefined
-    return [field, isMedia ? mapProperty(field, schema, root) : pick(schema, ['type'])]
-  })
-  return { type: 'object', properties: Object.fromEntries(fields) }
-}
 
 /** Drops keywords that a document cannot have, such as a default outside of the values. Undefined: the property itself. */
 function withoutProblems(name: string, property: Json, warn: (problem: string) => void): Json | undefined {

@@ -193,8 +193,8 @@ describe('an import from fal', () => {
         type: fal
         model: fal-ai/flux/dev
         fixed:
-          sync_mode: false
           num_images: 1
+          sync_mode: false
       input:
         type: object
         required:
@@ -204,14 +204,14 @@ describe('an import from fal', () => {
             type: string
             description: The prompt.
           image_size: {}
+          seed:
+            type: integer
+            description: Same seed, same image.
           num_inference_steps:
             type: integer
             minimum: 1
             maximum: 50
             default: 28
-          seed:
-            type: integer
-            description: Same seed, same image.
       "
     `)
   })

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createDocument, parseAddress } from '../../src/cli/imports/import-model.js'
-import { kindOf, readPublished } from '../../src/cli/imports/published.js'
+import { readPublished } from '../../src/cli/imports/published.js'
 import { readJson } from '../../src/protocol/json.js'
 import { mediaParameters } from '../../src/protocol/media-parameters.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
@@ -52,15 +52,14 @@ function importedFrom(model: string, schema: unknown): Json {
   const address = parseAddress(model)
   const published = readPublished(schema, address)
   if (published === undefined) return { refused: 'no schema' }
-  const kind = kindOf(published)
-  const { value, warnings } = createDocument(address, published, kind === 'video' ? kind : 'image')
-  const document = readModelDocument({ ...value, kind: value.kind }, (path, message) => {
+  const { value, warnings } = createDocument(address, published)
+  const document = readModelDocument(value, (path, message) => {
     throw new Error(`${path.join('.')} ${message}`)
   })
   if (document === undefined) throw new Error('no document')
   const { type: _, model: name, ...engine } = value.engine as Json
   return {
-    kind: kind ?? 'asks for --kind',
+    kind: value.kind,
     model: name,
     ...engine,
     parameters: Object.keys(document.input.properties).join(' '),

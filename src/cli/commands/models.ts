@@ -17,7 +17,6 @@ import { capitalized, didYouMean, orList, shortened } from '../../protocol/text.
 import type { SourceProblem } from '../../service/models/read-models.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { defaultText, flagsOf } from '../flags/model-flags.js'
-import { choiceOption } from '../flags/values.js'
 import type { ImportOptions } from '../imports/import-model.js'
 import {
   addModel,
@@ -55,8 +54,6 @@ export function register(command: Command, { act }: CommandEnvironment): void {
     .argument('<model>', 'Model, as fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>')
     .option('--from <file or url>', 'Read the schema from here (default: from the provider)')
     .option('-o, --output <path>', 'Write the model file here (default: into the folder of local.models)')
-    .addOption(choiceOption('--kind <kind>', 'Kind of a model whose schema does not name it', KINDS))
-    .option('--overwrite', 'Replace a file that exists')
   const importModel = async (ctx: Context, options: ImportOptions, model: string) => {
     const { importCommand } = await import('../imports/import-model.js')
     return importCommand(ctx, model, options)

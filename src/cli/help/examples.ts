@@ -12,8 +12,7 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
   'rushes batch': ['rushes batch shots.yaml --max-runs 20'],
   'rushes models': [
     'rushes models acme/still-2',
-    'Without a name, lists the known models with their prices. Asks the service with --refresh, and if its ' +
-      'list is not known or is older than a day.',
+    'Without a name, lists the known models with their prices.',
   ],
   'rushes models add': ['rushes models add still-2.yaml'],
   'rushes models import': [

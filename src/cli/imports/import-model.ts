@@ -10,14 +10,14 @@ import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import { makeFolders } from '../../host/file-system.js'
 import { writeAtomically } from '../../host/files.js'
 import { BodyTooLarge, readText } from '../../host/response-body.js'
-import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
-import type { Kind, ModelDocument } from '../../protocol/models.js'
+import { readModelDocument } from '../../protocol/model-document.js'
+import type { Kind } from '../../protocol/models.js'
 import { parseErrorBody, parseJson } from '../../protocol/parse.js'
+import { problemByStatus } from '../../protocol/problems.js'
 import { shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readTextFile } from '../../service/engines/settings.js'
-import { readDocuments, readOwnDocument, type SourceProblem } from '../../service/models/read-models.js'
 import type { Context } from '../context/context.js'
 import { withValue } from '../settings/config-file.js'
 import { SETTINGS } from '../settings/table.js'
@@ -29,40 +29,28 @@ export interface ImportOptions {
   readonly from?: string
   /** Path of the document. */
   readonly output?: string
-  readonly kind?: Kind
-  readonly overwrite?: boolean
 }
 
 export async function importCommand(ctx: Context, word: string, options: ImportOptions): Promise<number> {
   const { out } = ctx
   const address = parseAddress(word)
-  const { from, output, overwrite = false } = options
+  const { from, output } = options
   const folder = output === undefined ? await modelsFolder(ctx) : undefined
   const path = output ?? join(folder?.path ?? '', fileNameOf(address))
-  const obstacle = path === '-' ? undefined : obstacleAt(path, overwrite)
+  const obstacle = path === '-' ? undefined : obstacleAt(path, false)
   if (obstacle !== undefined)
-    throw usageError(
-      `${obstacle.message}.`,
-      `Name another file with -o${overwrite ? '' : ', or add --overwrite to replace a file or a link'}.`,
-    )
-  const isReplaced = path !== '-' && isFile(path)
+    throw usageError(`${obstacle.message}.`, 'Remove it first, or name another file with -o.')
   const published =
     from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
-  const kind = options.kind ?? kindOf(published)
-  if (kind === undefined)
-    throw usageError(
-      `The schema of ${address.model} does not say that it creates images or videos.`,
-      'If it does, add --kind image or --kind video.',
-    )
-  const { value, warnings } = createDocument(address, published, kind)
-  const yaml = stringify(value, { aliasDuplicateObjects: false, lineWidth: 120 })
-  const text = commentOf(ctx, address, published, from) + yaml
-  const document = checkText(text, address.model)
+  const { value, warnings } = createDocument(address, published)
+  const { name, kind } = value
+  checkDocument(value, name)
   for (const warning of warnings) out.warn(warning)
   out.note(
-    `${address.model} has no cost yet: add what the provider charges for a run to the file, such as ` +
+    `${name} has no cost yet: add what the provider charges for a run to the file, such as ` +
       '`cost: { run: 0.05, currency: USD }`.',
   )
+  const text = stringify(value, { aliasDuplicateObjects: false, lineWidth: 120 })
   if (path === '-') {
     out.line(text.trimEnd())
     return EXIT.ok
@@ -73,16 +61,8 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
     await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, folder.path))
     out.note(`Set ${key} to ${folder.path}: the models of --local.`)
   }
-  const result = isReplaced ? 'replaced' : 'imported'
-  out.answer({ model: document.name, kind, path: resolve(path), result }, path)
-  const provider = PROVIDERS[address.provider] as Provider
-  if (keyOf(ctx.env, provider) === undefined)
-    out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
-  out.note(
-    folder === undefined
-      ? `To use it: \`rushes serve --models ${quoteWord(path)}\``
-      : `Its flags: \`rushes run ${kind} --local --model ${document.name} --help\``,
-  )
+  out.answer({ model: name, kind, path: resolve(path) }, path)
+  if (folder !== undefined) out.note(`Its flags: \`rushes run ${kind} --local --model ${name} --help\``)
   return EXIT.ok
 }
 
@@ -110,20 +90,25 @@ function readJsonFile(path: string): unknown {
   throw usageError(`${shortened(path, 200)} ${problem}.`)
 }
 
+interface WrittenDocument extends Json {
+  readonly name: string
+  readonly kind: Kind
+}
+
 /** The document that is written for a model. */
 export function createDocument(
   { provider, model, version: asked }: ModelAddress,
-  { version = asked, isOfficial, description, ...published }: Published,
-  kind: Kind,
-): { readonly value: Json; readonly warnings: readonly string[] } {
+  { version = asked, isOfficial, ...published }: Published,
+): { readonly value: WrittenDocument; readonly warnings: readonly string[] } {
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
   const isPinned = provider === 'replicate' && version !== undefined && (asked !== undefined || !isOfficial)
+  const kind = kindOf(published)
+  const unknownKind = `the schema does not say whether ${model} creates images or videos; for videos, set kind to video`
   return {
-    warnings,
+    warnings: kind === undefined ? [...warnings, unknownKind] : warnings,
     value: {
       name: model,
-      kind,
-      ...(description !== undefined && { description: description.slice(0, 300) }),
+      kind: kind ?? 'image',
       engine: {
         type: provider,
         model: isPinned ? `${model}:${version}` : model,
@@ -135,33 +120,15 @@ export function createDocument(
   }
 }
 
-/** The lines at the beginning of a document. */
-function commentOf(
-  { clock }: Context,
-  address: ModelAddress,
-  { version }: Published,
-  from: string | undefined,
-): string {
-  const { title } = PROVIDERS[address.provider] as Provider
-  const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
-  const day = new Date(clock.now()).toISOString().slice(0, 10)
-  const what = `${addressText(address)}${version === undefined ? '' : `, version ${version}`}`
-  return `# ${what}, imported from ${source} on ${day}.\n\n`
-}
-
-/** Reads a text as `serve --models` does. Throws `bad_response` with a problem: the provider published the schema. */
-function checkText(text: string, name: string): ModelDocument {
-  const problems: SourceProblem[] = []
-  const [source] = readDocuments(text, name, (problem) => problems.push(problem))
-  const document = source && readOwnDocument(source)
-  const [problem] = problems
-  if (document !== undefined && problem === undefined) return document
-  throw new RushesError(
-    'bad_response',
-    `The schema of ${name} cannot be used: ${problem?.message ?? 'it is empty'}.`,
-    { hint: 'Save the schema, correct it, and import it with --from.' },
-  )
-}
+/** Throws `bad_response` with a problem: the provider published the schema. */
+const checkDocument = (value: Json, name: string): void =>
+  void readModelDocument(value, (path, message) => {
+    throw new RushesError(
+      'bad_response',
+      `The schema of ${name} cannot be used: ${path.join('.')} ${message}.`,
+      { hint: 'Save the schema, correct it, and import it with --from.' },
+    )
+  })
 
 const fileNameOf = ({ model }: ModelAddress): string =>
   `${model.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')}.yaml`
@@ -209,15 +176,12 @@ export function parseAddress(word: string): ModelAddress {
   throw usageError(`"${shortened(word, 200)}" is not a model to import.`, EXAMPLES)
 }
 
-const addressText = ({ provider, model, version }: ModelAddress): string =>
-  `${provider}:${model}${version === undefined ? '' : `:${version}`}`
-
 const keyOf = (env: Context['env'], { keyVariable = '' }: Provider): string | undefined =>
   env[keyVariable]?.trim() || undefined
 
 const MAX_BYTES = 8 * 1_048_576
 
-/** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response`, `service_error`, or that the key was refused. */
+/** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response` or `service_error`. */
 async function getJson(ctx: Context, url: URL): Promise<unknown> {
   const provider = Object.values(PROVIDERS).find(
     ({ api }) => api !== undefined && new URL(api).origin === url.origin,
@@ -242,16 +206,13 @@ async function getJson(ctx: Context, url: URL): Promise<unknown> {
   if (status === 200 && json.ok) return json.value
   const reason = status === 200 ? 'the response is not JSON' : (parseErrorBody(text).message ?? '')
   const words = shortened(key === undefined ? reason : reason.replaceAll(key, '[key]'), 200)
-  const message = `${url.origin} answered ${status}${words === '' ? '' : `: ${words}`}`.replace(/\.?$/, '.')
-  if (status === 401 || status === 403) {
-    const hint = provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`
-    throw new RushesError('no_api_key', message, { httpStatus: status, hint })
-  }
-  const hint = 'Run the command again later.'
-  if (status === 429)
-    throw new RushesError('RATE_LIMITED', message, { httpStatus: status, exitCode: EXIT.rateLimited, hint })
-  if (status >= 500) throw new RushesError('service_error', message, { httpStatus: status, hint })
-  throw new RushesError('bad_response', message, { httpStatus: status })
+  const { exit, hint } = problemByStatus(status)
+  const message = `${url.origin} answered ${status}${words && `: ${words}`}`.replace(/\.?$/, '.')
+  throw new RushesError('service_error', message, {
+    httpStatus: status,
+    exitCode: status < 400 ? EXIT.serviceBroken : exit,
+    hint: status === 401 && provider ? `Check ${provider.keyVariable}, your key of ${provider.title}.` : hint,
+  })
 }
 
 /** Asks the provider for the schema. Throws `usage` for a model that it does not have. */
@@ -259,10 +220,7 @@ async function fetchPublished(ctx: Context, address: ModelAddress): Promise<Publ
   const { provider, model, version } = address
   const { title, api } = PROVIDERS[provider] as Provider
   const urls = {
-    fal: [
-      `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
-      `${api}/models?endpoint_id=${encodeURIComponent(model)}&expand=openapi-3.0`,
-    ],
+    fal: [`https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`],
     replicate: [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`],
     openrouter: [`${api}/videos/models`, `${api}/images/models`],
   }

@@ -2,7 +2,6 @@
 import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable } from '../../protocol/text.js'
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -19,8 +18,7 @@ export interface Published {
   readonly root: Json
   readonly input: Json
   /** fal: `text-to-image`. */
-  readonly category: string | undefined
-  readonly description: string | undefined
+  readonly category: unknown
   readonly version?: string | undefined
   /** Replicate: an official model has no versions to pin. */
   readonly isOfficial?: boolean
@@ -34,26 +32,22 @@ export interface Published {
  */
 export function readPublished(value: unknown, { provider, model }: ModelAddress): Published | undefined {
   if (provider === 'openrouter') return readOpenRouter(value, model)
-  const found = isObject(value) && Array.isArray(value.models) ? (value.models[0] as unknown) : value
-  const outer = isObject(found) ? found : {}
+  const outer = isObject(value) ? value : {}
   const version = isObject(outer.latest_version) ? outer.latest_version : outer
-  const root = [version.openapi_schema, outer.openapi, outer].find(isObject) ?? {}
+  const root = isObject(version.openapi_schema) ? version.openapi_schema : outer
   const input = provider === 'fal' ? falInput(root, model) : schemasIn(root).Input
   if (!isObject(input)) return undefined
   const info = isObject(root.info) ? root.info : {}
-  const falInfo = isObject(info['x-fal-metadata']) ? info['x-fal-metadata'] : {}
-  const metadata = isObject(outer.metadata) ? outer.metadata : {}
-  const example = isObject(outer.default_example) ? outer.default_example.output : undefined
+  const metadata = isObject(info['x-fal-metadata']) ? info['x-fal-metadata'] : {}
   return {
-    ...{ root, input, example },
-    category: textOf(metadata.category ?? falInfo.category),
-    description: textOf(metadata.description ?? outer.description),
-    version: provider === 'fal' ? undefined : textOf(version.id),
+    root,
+    input,
+    category: metadata.category,
+    version: typeof version.id === 'string' ? version.id : undefined,
     isOfficial: outer.is_official === true,
+    example: isObject(outer.default_example) ? outer.default_example.output : undefined,
   }
 }
-
-const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
 
 const schemasIn = ({ components }: Json): Json =>
   isObject(components) && isObject(components.schemas) ? components.schemas : {}
@@ -79,7 +73,7 @@ const FILES: Readonly<Record<Kind, RegExp>> = {
 
 /** Returns what a model creates, by its category or by the files of its example. Undefined for anything else. */
 export function kindOf({ category, example }: Published): Kind | undefined {
-  if (category !== undefined) return KINDS.find((kind) => category.endsWith(`-to-${kind}`))
+  if (typeof category === 'string') return KINDS.find((kind) => category.endsWith(`-to-${kind}`))
   const shown = writeJson(example ?? null)
   return KINDS.find((kind) => FILES[kind].test(shown))
 }
@@ -107,12 +101,10 @@ function readOpenRouter(value: unknown, model: string): Published | undefined {
   const properties = Object.fromEntries(
     Object.entries({ prompt: { type: 'string' }, ...others }).filter(([, each]) => each !== undefined),
   )
-  const { description } = found
   return {
     root: {},
     input: { type: 'object', required: ['prompt'], properties },
     category: isVideo ? 'text-to-video' : 'text-to-image',
-    description: textOf(description),
   }
 }
 

@@ -34,17 +34,17 @@ it('--engine draws with a model server without a document, names its model, and 
   expect(preview.jobs).toEqual([])
 })
 
-it('--engine draws with stable-diffusion.cpp in its own size, with its parameters from the first command on', async () => {
+it('--engine draws with stable-diffusion.cpp, with its parameters from the first command on', async () => {
   const server = await createSdcppServer()
   const { run, file } = createLocalHome()
   const engine = `sdcpp:${server.url}`
-  const made = await run(`run image --engine ${engine} "a fox" --steps 4 -o ${file('a.png')}`)
+  const made = await run(`run image --engine ${engine} "a fox" --seed 4 -o ${file('a.png')}`)
   expect(made).toMatchObject({ code: 0 })
-  expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
-  expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+  expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}).\n`)
+  expect(server.jobs[0]?.fields).toMatchObject({ width: 1024, seed: 4 })
   // The server is asked once, although its parameters are flags of the line.
   expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
-  expect(await run(`run image --engine ${engine} a --steps 101`)).toMatchObject({ code: 2 })
+  expect(await run(`run image --engine ${engine} a --seed -1`)).toMatchObject({ code: 2 })
 })
 
 const FLUX = '127.0.0.1/black-forest-labs/FLUX.1-dev'

@@ -36,10 +36,11 @@ function foundIn(workflow: unknown): Json {
   const path = join(temporaryFolder(), 'flow.json')
   writeFileSync(path, text)
   const engine = { type: 'comfyui', url: 'http://127.0.0.1:8188', workflow: path }
-  const { parameters } = readEngineOf({ engine })
+  const read = readEngineOf({ engine })
+  if (read.problems.length > 0) return { refused: read.problems.join('; ') }
   return {
     ...Object.fromEntries(Object.entries(slots).map(([name, each]) => [name, each.map(slotText).join(' ')])),
-    parameters: parameters.join(' '),
+    parameters: read.parameters.join(' '),
   }
 }
 

@@ -103,8 +103,6 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
   const { dataFolder, publicUrl } = settings.service
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(settings.models)
-  for (const { document, note } of models.models)
-    if (note !== undefined) out.note(`${document.name}: ${note}.`)
   // Other services start without prom-client.
   const metrics =
     metricsPort === undefined

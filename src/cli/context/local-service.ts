@@ -70,11 +70,8 @@ export async function openLocalService(
   if (lineEngine !== undefined) {
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
     const [own] = set.models
-    if (all !== undefined && own !== undefined) {
-      const parts = [`${own.document.name} (${own.engineText})`, lineEngine.size, own.payer]
-      out.note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
-      if (own.note !== undefined) out.note(`${own.note}.`)
-    }
+    if (all !== undefined && own !== undefined)
+      out.note(`Model: ${own.document.name} (${own.engineText})${own.payer ? `, ${own.payer}` : ''}.`)
   }
   const service = await createService({
     dataFolder: join(stateFolder, LOCAL_FOLDER),

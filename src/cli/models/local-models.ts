@@ -9,7 +9,7 @@ import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, HttpFailure } from '../../host/http.js'
 import { readText } from '../../host/response-body.js'
-import { KINDS, type Kind, listedValues, type ModelDocument } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { PROVIDERS } from '../../service/engines/hosted/providers.js'
 import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
@@ -49,8 +49,6 @@ export async function openLocalModels(
 }
 
 export interface OpenedEngine extends AddedModel {
-  /** The size of runs without `aspect_ratio`, if the server told it. */
-  readonly size?: string | undefined
   /** Why the model cannot render now. Reported before a run exists. */
   readonly refused?: RushesError | undefined
 }
@@ -72,15 +70,14 @@ export async function openLocalEngine(options: OpenEngineOptions): Promise<Opene
   const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
   checkCommand(read)
   const word: EngineWord = read.workflow === undefined ? read : { ...read, workflow: resolve(read.workflow) }
-  const { model, sizes, size, ratio, refused } = await askServer(word, kind, options)
+  const { model, refused } = await askServer(word, options)
   const hasName = word.type !== 'sdapi' && word.type !== 'sdcpp'
   const named = word.model ?? model
   return {
-    document: documentOf(nameOf(word, named), kind, word.type, ratio),
-    engine: { ...word, ...(hasName && word.url && named && { model: named }), ...(sizes && { sizes }) },
+    document: documentOf(nameOf(word, named), kind, word.type),
+    engine: { ...word, ...(hasName && word.url && named && { model: named }) },
     // Without the rest of the flag, which may be long.
     flag: `--engine ${word.type === 'command' ? '' : `${word.type}:`}…`,
-    size,
     refused,
   }
 }
@@ -105,23 +102,17 @@ function nameOf({ type, url, workflow, command = '', model = '' }: EngineWord, n
 }
 
 /** A provider publishes the parameters of its models, so here they have a prompt alone. */
-function documentOf(name: string, kind: Kind, type: string, ratio: string | undefined): ModelDocument {
+function documentOf(name: string, kind: Kind, type: string): ModelDocument {
   const { input } = PREVIEW_DOCUMENTS[kind]
-  const { prompt, aspect_ratio: aspect } = input.properties
-  const properties = Object.hasOwn(PROVIDERS, type)
-    ? { ...(prompt && { prompt }) }
-    : { ...input.properties, ...(ratio && aspect && { aspect_ratio: { ...aspect, default: ratio } }) }
-  return { name, kind, input: { ...input, properties } as ModelDocument['input'], default: true }
+  const { prompt } = input.properties
+  const isHosted = Object.hasOwn(PROVIDERS, type) && prompt !== undefined
+  return { name, kind, input: isHosted ? { ...input, properties: { prompt } } : input, default: true }
 }
 
 /** What a server says of itself, without a run. */
 interface ServerAnswer {
   /** Its only model. */
   readonly model?: string | undefined
-  /** The map `sizes` of its engine, with the ratio and the size of a run without `aspect_ratio`. */
-  readonly sizes?: Readonly<Record<string, string>>
-  readonly ratio?: string | undefined
-  readonly size?: string | undefined
   /** Nothing listens at its address. */
   readonly refused?: RushesError
 }
@@ -142,7 +133,6 @@ const MAX_BYTES = 1_048_576
 /** A server that sends no answer in time, or another one, may be busy. */
 async function askServer(
   { type, url = '', key_env: variable }: EngineWord,
-  kind: Kind,
   { env, fetch, clock, signal }: OpenEngineOptions,
 ): Promise<ServerAnswer> {
   const path = PATHS[type]
@@ -158,7 +148,7 @@ async function askServer(
       const body = parseJson(await readText(response, MAX_BYTES))
       if (response.status === 401) throw unauthorizedError(url, variable)
       if (response.status !== 200 || !body.ok) return {}
-      return type === 'sdcpp' ? readCapabilities(body.value, kind) : { model: onlyModel(body.value) }
+      return { model: type === 'sdcpp' ? modelOfSdcpp(body.value) : onlyModel(body.value) }
     }, limit)
   } catch (error) {
     signal.throwIfAborted()
@@ -174,21 +164,9 @@ function onlyModel(answer: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined
 }
 
-/** The model and the size that the user of stable-diffusion.cpp has set. */
-async function readCapabilities(answer: unknown, kind: Kind): Promise<ServerAnswer> {
-  const { model, defaults_by_mode: byMode } = isObject(answer) ? answer : {}
-  const found = isObject(byMode) ? byMode[kind === 'image' ? 'img_gen' : 'vid_gen'] : undefined
-  const { width, height } = isObject(found) ? found : {}
-  const named = { model: isObject(model) && typeof model.stem === 'string' ? model.stem : undefined }
-  if (typeof width !== 'number' || typeof height !== 'number' || !(width > 0 && height > 0)) return named
-  const { sizesLike, sizeText } = await import('../../service/engines/sizes.js')
-  const { aspect_ratio: schema } = PREVIEW_DOCUMENTS[kind].input.properties
-  const { ratio, sizes } = sizesLike(kind, { width, height }, (schema && listedValues(schema)) ?? [])
-  const entries = sizes.map((each) => [
-    kind === 'image' ? each.ratio : `${each.ratio} 720p`,
-    sizeText(each.size),
-  ])
-  return { ...named, ratio, sizes: Object.fromEntries(entries), size: sizeText({ width, height }) }
+function modelOfSdcpp(answer: unknown): string | undefined {
+  const { model } = isObject(answer) ? answer : {}
+  return isObject(model) && typeof model.stem === 'string' ? model.stem : undefined
 }
 
 const refusedError = (url: string) =>

@@ -23,15 +23,13 @@ export interface SentParameters {
   fieldsOf(input: Readonly<Record<string, unknown>>): readonly (readonly [field: string, value: unknown])[]
 }
 
-/** `fixed`: fields that the engine sets itself. `standard`: fields of parameters that the document does not map. */
+/** `fixed`: fields that the engine sets itself. */
 export function readSentParameters(
   settings: EngineSettings,
   { input: { properties } }: ModelDocument,
   fixed: readonly string[],
-  standard: Readonly<Record<string, string>> = {},
 ): SentParameters {
-  const known = Object.entries(standard).filter(([name]) => Object.hasOwn(properties, name))
-  const fields = new Map<string, string>(known)
+  const fields = new Map<string, string>()
   for (const [name, field] of Object.entries(settings.map('send'))) {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined
     const problem = sendProblem(name, field, schema, fixed)

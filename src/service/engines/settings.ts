@@ -70,8 +70,6 @@ export class EngineSettings {
   readonly required: string[] = []
   /** Why all runs fail: a key that is not set. */
   missingKey: string | undefined
-  /** What the engine has found by itself, for the start of a service. */
-  note: string | undefined
   readonly #source: SettingsSource
   readonly #known = new Set(['type'])
   readonly #problems: DocumentPath[] = []
@@ -142,8 +140,13 @@ export class EngineSettings {
   secret(name: string, standard?: string): string | undefined {
     const named = this.text(name)
     const variable = named ?? standard
-    const value = this.optionalSecret(variable)
-    if (value !== undefined || variable === undefined) return value
+    if (variable === undefined) return undefined
+    const value = this.#source.env[variable]?.trim()
+    if (value) {
+      // For `user:password`, also the password alone.
+      this.secrets.push(value, value.replace(/^[^:]*:/, ''))
+      return value
+    }
     const problem =
       named === undefined
         ? `needs the environment variable ${standard}, which is not set`
@@ -152,14 +155,6 @@ export class EngineSettings {
       this.missingKey = `The engine${named === undefined ? '' : `'s ${name}`} ${problem}.`
     else this.report(named === undefined ? [] : [name], problem)
     return undefined
-  }
-
-  /** Returns the value of a variable; undefined if it is not set. */
-  optionalSecret(variable = ''): string | undefined {
-    const value = this.#source.env[variable]?.trim() || undefined
-    // For `user:password`, also the password alone.
-    if (value !== undefined) this.secrets.push(value, value.replace(/^[^:]*:/, ''))
-    return value
   }
 
   /** Reports a problem at a path below `engine`. */
@@ -191,11 +186,11 @@ export class EngineSettings {
 
   /**
    * Takes a parameter for which the engine has no place out of the model. Reports the problem instead if the document
-   * itself names the parameter, or if it is required, unless `isRequiredToo`.
+   * itself names the parameter, or if it is required.
    */
-  leaveOut(name: string, path: DocumentPath, message: string, isRequiredToo = false): void {
+  leaveOut(name: string, path: DocumentPath, message: string): void {
     const { named = [], needed = [] } = this.#source
-    if (!named.includes(name) && (isRequiredToo || !needed.includes(name))) this.leftOut.add(name)
+    if (!named.includes(name) && !needed.includes(name)) this.leftOut.add(name)
     else this.reportNew(path, message)
   }
 

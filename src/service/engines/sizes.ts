@@ -30,30 +30,17 @@ interface NamedSize {
   readonly size: Size
 }
 
-/**
- * Reports keys that name no value, and values that are not sizes. `sent`: parameters that are sent as they are. `own`: the
- * size that a run without `aspect_ratio` has if the document has no `sizes`; other ratios have as many pixels.
- */
+/** Reports keys that name no value, and values that are not sizes. `sent`: parameters that are sent as they are. */
 export function readSizes(
   settings: EngineSettings,
   { kind, input: { properties } }: ModelDocument,
   sent: readonly string[],
-  own?: Size,
 ): Sizes {
   const standard = STANDARD[kind]
   const parameters = SIZE_PARAMETERS.filter((name) => Object.hasOwn(properties, name) && !sent.includes(name))
   const valuesOf = (name: string): readonly string[] =>
     (properties[name] && listedValues(properties[name])) ?? []
   const named = namedSizes(settings, parameters, parameters.flatMap(valuesOf))
-  if (own !== undefined && named.length === 0) {
-    const { ratio, sizes } = sizesLike(kind, own, valuesOf('aspect_ratio'))
-    const lines = valuesOf('resolution').filter((value) => value === standard.resolution)
-    named.push({ words: [], size: own })
-    for (const each of sizes) named.push({ words: [each.ratio, ...lines], size: each.size })
-    const { aspect_ratio: schema } = properties
-    if (ratio !== undefined && schema?.type === 'string')
-      settings.offer('aspect_ratio', { ...schema, default: ratio })
-  }
   const words = named.flatMap((each) => each.words)
   return {
     parameters: parameters.filter((name) =>
@@ -94,28 +81,6 @@ function namedSizes(
     else named.push({ words, size: { width: Number(width), height: Number(height) } })
   }
   return named
-}
-
-interface SizesLike {
-  /** The ratio that is nearest to the size. */
-  readonly ratio: string | undefined
-  readonly sizes: readonly { readonly ratio: string; readonly size: Size }[]
-}
-
-/** Returns a size for each ratio with as many pixels as `own`, which the nearest ratio has itself. */
-export function sizesLike(kind: Kind, own: Size, ratios: readonly string[]): SizesLike {
-  const shapes = ratios.flatMap((ratio) => {
-    const shape = shapeOf(ratio)
-    return shape === undefined ? [] : [{ ratio, shape }]
-  })
-  const distance = (shape: number) => Math.abs(Math.log((shape * own.height) / own.width))
-  const [nearest] = shapes.toSorted((one, other) => distance(one.shape) - distance(other.shape))
-  const step = kind === 'image' ? 64 : 16
-  const sizes = shapes.map(({ ratio, shape }) => ({
-    ratio,
-    size: ratio === nearest?.ratio ? own : sizeOfArea(own.width * own.height, shape, step),
-  }))
-  return { ratio: nearest?.ratio, sizes }
 }
 
 export const sizeText = ({ width, height }: Size): string => `${width}x${height}`

@@ -143,7 +143,7 @@ function createModelSet(models: readonly ModelWithEngine[]): ModelSet {
 }
 
 function servedModel(model: ModelWithEngine): ServedModel {
-  const { document, concurrency, url, problem, note, payer, type, engine } = model
+  const { document, concurrency, url, problem, payer, type, engine } = model
   const json = writeJson({
     ...documentJson(document),
     ...(document.cost !== undefined && document.cost !== 'unknown' && { cost: document.cost }),
@@ -157,7 +157,6 @@ function servedModel(model: ModelWithEngine): ServedModel {
     mayCost: mayCost(document),
     problem,
     limitMs: model.limitMs ?? (type === 'preview' ? undefined : RUN_LIMIT_MS),
-    note,
     payer,
     engineText: url === undefined ? type : `${type} at ${url}`,
     carried: { hash: createHash('sha256').update(json).digest('hex'), json },

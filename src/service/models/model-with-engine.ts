@@ -76,7 +76,7 @@ export function withEngine(
   const limitMs = type === 'preview' ? undefined : timeLimitOf(settings)
   const created = read(settings, offered)
   settings.reportUnknownKeys()
-  const { missingKey: problem, note, secrets } = settings
+  const { missingKey: problem, secrets } = settings
   const url = engine.url ?? PROVIDERS[type]?.url
   const payer = document.cost && payerOf(engine.key_env ?? PROVIDERS[type]?.keyVariable)
   return {
@@ -84,7 +84,6 @@ export function withEngine(
     type,
     secrets,
     problem,
-    note,
     payer,
     limitMs,
     createEngine: problem === undefined ? created : () => failing(problem),

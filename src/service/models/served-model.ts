@@ -25,8 +25,6 @@ export interface ServedModel {
   readonly limitMs?: number | undefined
   /** What its runs carry. Undefined: they have the model that the service has under its name. */
   readonly carried?: CarriedModel | undefined
-  /** What its engine has found by itself, such as the slots of a workflow. */
-  readonly note?: string | undefined
   /** Who pays for its runs. Undefined if they cost nothing. */
   readonly payer?: string | undefined
   /** The type of its engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */

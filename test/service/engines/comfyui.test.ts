@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { frameRateOf } from '../../../src/service/engines/comfyui/find-slots.js'
 import { placeIn } from '../../../src/service/engines/comfyui/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
@@ -82,6 +81,8 @@ const SLOTS: Partial<EngineDocument> = {
   input: { steps: { type: 'integer' }, seed: { type: 'integer' } },
 }
 
+const VIDEO_SLOTS = { prompt: '6.inputs.text', frames: '5.inputs.length' }
+
 test('each slot gets its value, and everything else stays as it was exported', async () => {
   const { server, run, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
   const pictures = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
@@ -134,21 +135,6 @@ test('uploads other media, and writes their names into their slots', async () =>
   expect(graph()[12]?.inputs).toEqual({ image: `rushes/${sha256}.png` })
 })
 
-test('sends the key for the nodes of partners, which cost money, and repeats it in no message', async () => {
-  const env = { COMFY_API_KEY: 'comfyui-secret-key' }
-  const { server, run } = await open({ env })
-  await run()
-  const sent = server.requests.find(({ path }) => path === '/prompt')?.json()
-  expect(sent.extra_data).toEqual({ api_key_comfy_org: env.COMFY_API_KEY })
-  server.fault('POST /prompt', { status: 400, body: { error: `no ${env.COMFY_API_KEY}` } })
-  await expect(run({ run: { id: 'run_8', model: 'm' } })).rejects.toThrow(/^(?!.*secret)/)
-  const without = await open()
-  await without.run()
-  expect(without.server.requests.find(({ path }) => path === '/prompt')?.json()).not.toHaveProperty(
-    'extra_data',
-  )
-})
-
 test.each([
   [IMAGE_WORKFLOW, {}, 1, 'takes exactly 0 reference images; the run has 1.'],
   [TWO_REFERENCES, SLOTS, 1, 'takes exactly 2 reference images; the run has 1.'],
@@ -182,29 +168,28 @@ test('a workflow that the server has rendered before has its outputs again', asy
 })
 
 test('a film has one frame more than its seconds', async () => {
-  const { run, graph } = await open({ workflow: VIDEO_WORKFLOW, document: { kind: 'video' } })
-  const job = { kind: 'video', input: { prompt: 'a fox', duration: '5', resolution: '720p' } } as const
+  const document = { kind: 'video', engine: { slots: VIDEO_SLOTS, fps: 16 } } as const
+  const { run, graph } = await open({ workflow: VIDEO_WORKFLOW, document })
+  const job = { kind: 'video', input: { prompt: 'a fox', duration: '5' } } as const
   expect(await run(job)).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
   expect(graph()[5]?.inputs).toEqual({ width: 832, height: 480, length: 81, batch_size: 1 })
 })
 
-test('the frame rate is that of the node that writes the film', () => {
-  expect([VIDEO_WORKFLOW, IMAGE_WORKFLOW].map((each) => frameRateOf(each))).toEqual([16, undefined])
-  const two = { ...VIDEO_WORKFLOW, 11: { class_type: 'VHS_VideoCombine', inputs: { frame_rate: 24 } } }
-  expect(frameRateOf(two)).toBeUndefined()
+test('without slots, the workflow keeps its own size, steps and guidance', async () => {
+  const { run, graph } = await open()
+  const own = { aspect_ratio: '16:9', steps: 4, guidance: 1.5, negative_prompt: 'text' }
+  await run({ input: { prompt: 'a fox', ...own } })
+  expect(graph()[5]?.inputs).toMatchObject({ width: 512, height: 512 })
+  expect(graph()[3]?.inputs).toMatchObject({ steps: 20, cfg: 8 })
+  expect(graph()[6]?.inputs).toMatchObject({ text: 'a fox' })
+  expect(graph()[7]?.inputs).toMatchObject({ text: 'blurry' })
 })
 
-test('without slots, the own values of the workflow are the defaults of the model', async () => {
-  const { run, graph } = await open()
-  await run({ input: { prompt: 'a fox' } })
-  expect(graph()[5]?.inputs).toMatchObject({ width: 512, height: 512 })
-  expect(graph()[3]?.inputs).toMatchObject({ steps: 20, cfg: 8, sampler_name: 'euler' })
-  expect(graph()[7]?.inputs).toMatchObject({ text: 'blurry' })
-  const own = { aspect_ratio: '16:9', steps: 4, guidance: 1.5, negative_prompt: 'text' }
-  await run({ run: { id: 'run_8', model: 'm' }, input: { prompt: 'a fox', ...own } })
+test('a node with the title "size" gets that of the run, as in sizes', async () => {
+  const workflow = { ...IMAGE_WORKFLOW, 5: { ...IMAGE_WORKFLOW[5], _meta: { title: 'Size' } } }
+  const { run, graph } = await open({ workflow, document: { engine: { sizes: { '16:9': '704x384' } } } })
+  await run({ input: { prompt: 'a fox', aspect_ratio: '16:9' } })
   expect(graph()[5]?.inputs).toMatchObject({ width: 704, height: 384 })
-  expect(graph()[3]?.inputs).toMatchObject({ steps: 4, cfg: 1.5 })
-  expect(graph()[7]?.inputs).toMatchObject({ text: 'text' })
 })
 
 test('outputs come in the order of nodes, without previews', async () => {
@@ -480,16 +465,28 @@ describe('a document', () => {
     })
   })
 
-  test('without slots names everything that was not found in one problem', () => {
+  test('without slots names everything that is ambiguous in one problem', () => {
+    const { 6: text } = IMAGE_WORKFLOW
     const workflow = {
-      1: { class_type: 'EmptyImage', inputs: { width: 64, height: 64, batch_size: 1, color: 0 } },
-      2: { class_type: 'SaveImage', inputs: { filename_prefix: 'a', images: ['3', 0] } },
-      3: { class_type: 'OtherSampler', inputs: { picture: ['1', 0] } },
+      ...IMAGE_WORKFLOW,
+      16: { ...text, inputs: { ...text.inputs, text: 'a dog' } },
+      13: { class_type: 'KSampler', inputs: { seed: 1, positive: ['16', 0], image: ['11', 0] } },
+      11: { class_type: 'LoadImage', inputs: { image: 'one.png' } },
+      12: { class_type: 'LoadImage', inputs: { image: 'other.png' } },
+      14: { class_type: 'ImageBlend', inputs: { image1: ['12', 0] } },
     }
     expect(problemsOf(workflow)).toEqual([
-      'workflow: has no node for the size (candidates: 1 EmptyImage), and has no node for the prompt (candidates: none). ' +
-        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a model file: ' +
+      'workflow: has more than one node for the prompt (candidates: 6 CLIPTextEncode, 16 CLIPTextEncode), and has more than ' +
+        'one node for the reference image (candidates: 11 LoadImage, 12 LoadImage). ' +
+        'Give the right node a title in ComfyUI, such as prompt or reference 1, or name the inputs in a model file: ' +
         'slots: { prompt: 6.inputs.text, … }',
+    ])
+  })
+
+  test('with a workflow in which no prompt is found', () => {
+    const { 3: _, ...workflow } = IMAGE_WORKFLOW
+    expect(problemsOf(workflow)).toEqual([
+      'slots: has none for the property "prompt". Give its node the title "prompt" in ComfyUI, or add it',
     ])
   })
 
@@ -517,7 +514,9 @@ describe('a document', () => {
     ],
     [
       { width: undefined, height: undefined },
-      ['sizes: has no effect: no node has the size of the picture. Add the slots width and height'],
+      [
+        'sizes: has no effect: give the node with the size of the picture the title "size", or add the slots width and height',
+      ],
     ],
     [{ height: undefined }, ['slots: needs both "width" and "height", or neither']],
     [

@@ -23,16 +23,33 @@ testEngine({
   hasKey: true,
 })
 
-async function open(engine: EngineDocument['engine'] = {}, options: SdcppOptions = {}) {
+const SENT: EngineDocument['engine'] = {
+  send: {
+    negative_prompt: 'negative_prompt',
+    steps: 'sample_params.sample_steps',
+    guidance: 'sample_params.guidance.txt_cfg',
+  },
+}
+const SENT_INPUT: EngineDocument['input'] = {
+  negative_prompt: { type: 'string' },
+  steps: { type: 'integer' },
+  guidance: { type: 'number' },
+}
+
+async function open(
+  engine: EngineDocument['engine'] = {},
+  options: SdcppOptions = {},
+  document: Partial<EngineDocument> = {},
+) {
   const server = await createSdcppServer(options)
-  return { server, ...openEngine({ engine: { type: 'sdcpp', url: server.url, ...engine } }) }
+  return { server, ...openEngine({ ...document, engine: { type: 'sdcpp', url: server.url, ...engine } }) }
 }
 
 const picture = (name: string): string => savedFile(pngOf(8, 8, name))
 const base64Of = (path: string): string => readFileSync(path).toString('base64')
 
 test('sends typed parameters, and fetches the picture of the job', async () => {
-  const { server, clock, render } = await open()
+  const { server, clock, render } = await open(SENT, {}, { input: SENT_INPUT })
   const own = { seed: 7, steps: 8, guidance: 3.5, negative_prompt: 'text' }
   const folder = temporaryFolder()
   const files = await clock.runUntil(
@@ -100,20 +117,18 @@ test('fails with the words of the server', async () => {
 })
 
 test('refuses texts that end the server, before anything is sent', async () => {
-  const { server, render } = await open()
+  const { server, render } = await open(SENT, {}, { input: SENT_INPUT })
   const input = { prompt: 'a fox', negative_prompt: 'x'.repeat(9_000) }
   await expect(render({ input })).rejects.toThrow('takes at most 8000')
   expect(server.requests).toEqual([])
 })
 
-test('offers the parameters of the server, with its bounds, unless the document has its own', () => {
+test('has a seed beside the built-in parameters, and those that are sent', () => {
   const engine = { type: 'sdcpp', url: 'http://127.0.0.1:1234' }
-  const builtIn = ['prompt', 'aspect_ratio', 'quality', 'image_urls', 'seed']
-  expect(readEngineOf({ engine }).parameters).toEqual([...builtIn, 'negative_prompt', 'steps', 'guidance'])
-  const input = { guidance: false, strength: { type: 'number', minimum: 0, maximum: 1 } }
-  expect(readEngineOf({ engine, input }).parameters).toEqual([
-    ...['prompt', 'aspect_ratio', 'quality', 'image_urls', 'strength', 'seed', 'negative_prompt', 'steps'],
-  ])
+  const builtIn = ['prompt', 'aspect_ratio', 'quality', 'image_urls']
+  expect(readEngineOf({ engine }).parameters).toEqual([...builtIn, 'seed'])
+  const sent = readEngineOf({ engine: { ...engine, ...SENT }, input: SENT_INPUT })
+  expect(sent.parameters).toEqual([...builtIn, 'negative_prompt', 'steps', 'guidance', 'seed'])
   const unknown = { engine: { ...engine, references: 'images' }, input: { x: { type: 'string' } } }
   expect(readEngineOf(unknown).problems).toEqual([
     'references: must be one of ref_images, init_image',

@@ -81,8 +81,7 @@ describe('the models', () => {
         return Object.keys(model?.document.input.properties ?? {})
       }
       const size = ['prompt', 'aspect_ratio', 'quality']
-      const found = [...size, 'seed', 'negative_prompt', 'steps', 'guidance']
-      expect(await parametersOf(`comfyui:http://127.0.0.1:1#${workflow}`)).toEqual(found)
+      expect(await parametersOf(`comfyui:http://127.0.0.1:1#${workflow}`)).toEqual(['prompt', 'seed'])
       expect(await parametersOf('images:http://127.0.0.1:1/v1')).toEqual([...size, 'image_urls', 'seed'])
       expect(await parametersOf('./a.sh')).toEqual(Object.keys(IMAGE_INPUT.properties))
     },
@@ -125,7 +124,7 @@ describe('the model that a run carries', () => {
     'engine: { type: fal, model: acme/draw }\ncost: { run: 0.5, currency: USD }\ninput: { image_urls: false }\n',
     'engine: { type: fal, model: acme/draw }\ninput: { image_urls: false, size: { type: object } }\n',
     'engine: { type: images, url: "http://127.0.0.1:1/v1", send: { steps: steps } }\ninput: { seed: false, steps: { type: integer, default: 9007199254740993 } }\n',
-    'engine: { type: comfyui, url: "http://127.0.0.1:1", workflow: flow.json }\nprice: { run: 1.5, factors: { steps: { 4: 0.1 } } }\ninput: { steps: { type: integer, enum: [4] } }\n',
+    'engine: { type: comfyui, url: "http://127.0.0.1:1", workflow: flow.json, slots: { prompt: 6.inputs.text, steps: 3.inputs.steps } }\nprice: { run: 1.5, factors: { steps: { 4: 0.1 } } }\ninput: { steps: { type: integer, enum: [4] } }\n',
     'engine: { type: preview }\nconcurrency: 3\n',
   ])('is read as it was accepted: %j', async (text) => {
     const path = documents(`name: a/x\nkind: image\n${text}`)

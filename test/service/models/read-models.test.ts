@@ -230,16 +230,6 @@ describe('a problem is named with its file and its path', () => {
     expect(problemsOf({ [ONE]: engine('IMAGES_KEY') }, { IMAGES_KEY: 'sk_live_abc' })).toEqual([])
   })
 
-  it('a key for the nodes of partners that is not set: without it, a run would count as free', () => {
-    const engine = 'type: comfyui, url: http://127.0.0.1:1, workflow: flow.json, partner_key_env: MY_KEY'
-    const files = {
-      'flow.json': JSON.stringify(IMAGE_WORKFLOW),
-      [ONE]: `name: a/b\nkind: image\nengine: { ${engine} }`,
-    }
-    expect(problemsOf(files).join()).toContain('engine: partner_key_env names MY_KEY, which is not set')
-    expect(problemsOf(files, { MY_KEY: 'comfyui-key' })).toEqual([])
-  })
-
   it.each([
     ['url: ftp://x', 'url must be an http or https URL'],
     ['url: http://u:p@x', 'url must not contain a user name or a password: use key_env'],

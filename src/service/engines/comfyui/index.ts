@@ -34,20 +34,14 @@ const NO_WORKFLOW =
 export const readComfyui: ReadEngine = (settings, document) => {
   const url = settings.url('url')
   const key = settings.secret('key_env')
-  const partnerKey =
-    settings.value('partner_key_env') === undefined
-      ? settings.optionalSecret('COMFY_API_KEY')
-      : settings.secret('partner_key_env')
   const text = settings.file('workflow', NO_WORKFLOW)
   const parsed = text === undefined ? undefined : parseWorkflow(text)
   if (parsed?.ok === false) settings.report(['workflow'], parsed.wrong)
   const workflow = parsed?.ok ? parsed.value : undefined
   const slots = readSlots(settings, document, workflow)
-  const model = { workflow: workflow ?? {}, slots, media: mediaParameters(document.input), partnerKey }
+  const model = { workflow: workflow ?? {}, slots, media: mediaParameters(document.input) }
   return (parts) => {
-    // Comfy charges for the nodes of its partners.
-    const hasCost = mayCost(document) || partnerKey !== undefined
-    const upstream = createUpstream({ url, key, otherKey: partnerKey, hasCost, parts })
+    const upstream = createUpstream({ url, key, hasCost: mayCost(document), parts })
     return createJobEngine(createComfyServer(upstream, model), parts.clock)
   }
 }
@@ -56,12 +50,10 @@ interface ComfyModel {
   readonly workflow: Workflow
   readonly slots: ReadSlots
   readonly media: MediaParameters
-  /** Key of the user's account at Comfy, for nodes that call its partners. */
-  readonly partnerKey: string | undefined
 }
 
 function createComfyServer(upstream: Upstream, model: ComfyModel): JobServer {
-  const { workflow, partnerKey } = model
+  const { workflow } = model
   return {
     type: 'comfyui',
     upstream,
@@ -70,9 +62,7 @@ function createComfyServer(upstream: Upstream, model: ComfyModel): JobServer {
       const prompt = filledWorkflow(workflow, await valuesOf(job, upstream, model))
       const id = jobId(job.run?.id)
       // Without a client id, some versions leave out the outputs of a workflow that they have rendered before.
-      const extra = partnerKey !== undefined && { extra_data: { api_key_comfy_org: partnerKey } }
-      const json = { prompt, client_id: id, prompt_id: id, ...extra }
-      return { method: 'POST', path: 'prompt', json }
+      return { method: 'POST', path: 'prompt', json: { prompt, client_id: id, prompt_id: id } }
     },
     async accept(answer, job) {
       const handle = acceptedJob(answer.prompt_id)

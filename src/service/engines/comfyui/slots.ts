@@ -4,9 +4,9 @@ import { IMAGE_URLS } from '../../../protocol/media-parameters.js'
 import type { ModelDocument, ModelSchema, ParameterSchema } from '../../../protocol/models.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineSettings } from '../settings.js'
-import { readSizes, type Size, type Sizes } from '../sizes.js'
-import { findSlots, frameRateOf } from './find-slots.js'
-import { findSlot, type Slot, type SlotValue, slotText, valueAt, type Workflow } from './workflow.js'
+import { readSizes, type Sizes } from '../sizes.js'
+import { findSlots } from './find-slots.js'
+import { findSlot, type Slot, type SlotValue, type Workflow } from './workflow.js'
 
 type Slots = Readonly<Record<string, readonly Slot[]>>
 
@@ -22,9 +22,8 @@ export interface ReadSlots {
 }
 
 /**
- * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow, whose own values are the defaults of
- * the model. Leaves out a property without a slot: it would have no effect. `given`: undefined if its file is missing
- * or has a problem.
+ * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow. Leaves out a property without a slot: it
+ * would have no effect. `given`: undefined if its file is missing or has a problem.
  */
 export function readSlots(
   settings: EngineSettings,
@@ -32,19 +31,13 @@ export function readSlots(
   given: Workflow | undefined,
 ): ReadSlots {
   const { properties } = document.input
-  const workflow = given ?? {}
   const named = Object.entries(settings.map('slots'))
   const isNamed = named.length > 0
   const givenFps = settings.number('fps')
-  const slots = isNamed ? namedSlots(named, settings, properties, given) : foundSlots(settings, workflow)
+  const slots = isNamed ? namedSlots(named, settings, properties, given) : foundSlots(settings, given ?? {})
   const has = (name: string) => Object.hasOwn(slots, name)
-  const sizes = readSizes(
-    settings,
-    document,
-    Object.keys(slots),
-    isNamed ? undefined : sizeOfWorkflow(workflow, slots),
-  )
-  const fps = has('frames') ? (givenFps ?? frameRateOf(workflow)) : undefined
+  const sizes = readSizes(settings, document, Object.keys(slots))
+  const fps = has('frames') ? givenFps : undefined
   const read = { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps }
   if (has('width') !== has('height'))
     settings.report(['slots'], 'needs both "width" and "height", or neither')
@@ -55,7 +48,7 @@ export function readSlots(
   if (!has('width') && Object.keys(settings.map('sizes')).length > 0)
     settings.reportNew(
       ['sizes'],
-      'has no effect: no node has the size of the picture. Add the slots width and height',
+      'has no effect: give the node with the size of the picture the title "size", or add the slots width and height',
     )
   const wanted = slots.references?.length ?? 0
   const { [IMAGE_URLS]: images } = properties
@@ -69,9 +62,11 @@ export function readSlots(
   ]
   for (const name of Object.keys(properties))
     if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name])) {
-      const message = `has none for the property "${name}". Add it, or remove the property from the input`
-      // A workflow that was searched has no prompt: it may be an upscaler.
-      settings.leaveOut(name, ['slots'], message, !isNamed)
+      const advice =
+        name === 'prompt'
+          ? 'Give its node the title "prompt" in ComfyUI, or add it'
+          : 'Add it, or remove the property from the input'
+      settings.leaveOut(name, ['slots'], `has none for the property "${name}". ${advice}`)
     }
   return read
 }
@@ -108,16 +103,9 @@ function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
   if (problems.length > 0)
     settings.report(
       ['workflow'],
-      `${problems.join(', and ')}. Give the right node a title in ComfyUI, such as prompt or size, ` +
+      `${problems.join(', and ')}. Give the right node a title in ComfyUI, such as prompt or reference 1, ` +
         'or name the inputs in a model file: slots: { prompt: 6.inputs.text, … }',
     )
-  const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
-  const steps = ownValue('steps')
-  const guidance = ownValue('guidance')
-  if (slots.negative_prompt) settings.offer('negative_prompt', NEGATIVE_PROMPT)
-  if (Number.isInteger(steps)) settings.offer('steps', withDefault(STEPS, Number(steps)))
-  if (typeof guidance === 'number') settings.offer('guidance', withDefault(GUIDANCE, guidance))
-  if (problems.length === 0) settings.note = foundText(slots)
   return slots
 }
 
@@ -128,36 +116,6 @@ const SEED: ParameterSchema = {
   maximum: 2n ** 64n - 1n,
   description: 'Seed; random if not set',
 }
-const NEGATIVE_PROMPT: ParameterSchema = {
-  type: 'string',
-  description: 'What the picture must not show; default: the text of the workflow',
-}
-const STEPS = { type: 'integer', minimum: 1, maximum: 100, description: 'Sampling steps' } as const
-const GUIDANCE = { type: 'number', minimum: 0, maximum: 100, description: 'Guidance (cfg)' } as const
-
-/** The default is the workflow's own value. */
-const withDefault = (schema: typeof STEPS | typeof GUIDANCE, own: number): ParameterSchema => ({
-  ...schema,
-  minimum: Math.min(schema.minimum, own),
-  maximum: Math.max(schema.maximum, own),
-  default: own,
-})
-
-/** In the form of the map `slots` of a document. */
-function foundText(slots: Slots): string {
-  const entries = Object.entries(slots).map(([name, each]) => {
-    const texts = each.map(slotText)
-    return `${name}: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`
-  })
-  return `Slots found in the workflow: { ${entries.join(', ')} }`
-}
-
-/** The size that the workflow itself has. */
-function sizeOfWorkflow(workflow: Workflow, slots: Slots): Size | undefined {
-  const [width, height] = [slots.width?.[0], slots.height?.[0]].map((slot) => slot && valueAt(workflow, slot))
-  return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
-}
-
 /** As the service draws it for a model with a parameter for it. */
 const MAX_SEED = 2 ** 31
 

@@ -2,7 +2,6 @@
  * The engine `sdcpp`: the own interface of stable-diffusion.cpp's server. A run is a job in the server's queue, with typed
  * parameters in place of an element in the prompt, and without a connection that is held.
  */
-import type { ParameterSchema } from '../../../protocol/models.js'
 import { isObject } from '../../../protocol/parse.js'
 import { checkLength, nested } from '../sent-parameters.js'
 import type { ReadEngine } from '../settings.js'
@@ -15,33 +14,14 @@ import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 const POLL_STEPS_MS = [500, 1_000, 2_000]
 const FIXED_FIELDS = ['prompt', 'width', 'height', 'batch_count', 'output_format']
 const REFERENCE_FIELDS = ['ref_images', 'init_image']
-/** Fields of a request, by the names of parameters that are sent without an entry in `send`. */
-const FIELDS: Readonly<Record<string, string>> = {
-  negative_prompt: 'negative_prompt',
-  steps: 'sample_params.sample_steps',
-  guidance: 'sample_params.guidance.txt_cfg',
-  distilled_guidance: 'sample_params.guidance.distilled_guidance',
-  strength: 'strength',
-}
-/** The server changes other steps to these bounds without a word. Its own values are the defaults. */
-const OFFERED: Readonly<Record<string, ParameterSchema>> = {
-  negative_prompt: { type: 'string', description: 'What the picture must not show' },
-  steps: { type: 'integer', minimum: 1, maximum: 100, description: 'Sampling steps' },
-  guidance: { type: 'number', minimum: 0, maximum: 100, description: 'Guidance (cfg)' },
-}
-
 export const readSdcpp: ReadEngine = (settings, document) => {
-  for (const [name, schema] of Object.entries(OFFERED)) settings.offer(name, schema)
-  const properties = { ...OFFERED, ...document.input.properties }
-  const offered = { ...document, input: { ...document.input, properties } }
   // The only field for the reference images, if the document names one.
   const field = settings.text('references')
   if (field !== undefined && !REFERENCE_FIELDS.includes(field))
     settings.report(['references'], `must be one of ${REFERENCE_FIELDS.join(', ')}`)
-  const { url, sent, sizes, open } = readServer(settings, offered, {
+  const { url, sent, sizes, open } = readServer(settings, document, {
     kind: 'image',
     fixed: [...FIXED_FIELDS, ...REFERENCE_FIELDS],
-    standard: FIELDS,
   })
 
   const createRequest: JobServer['createRequest'] = async (job) => {

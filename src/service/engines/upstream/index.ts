@@ -34,8 +34,6 @@ export interface UpstreamOptions {
   readonly url: URL
   /** Sent only to the origin of `url`. */
   readonly key?: string | undefined
-  /** A key in the body of requests, which no message repeats. */
-  readonly otherKey?: string | undefined
   /** Default: `Bearer`. With `Basic`, the key is `user:password`. `Key` is the scheme of fal. */
   readonly scheme?: 'Bearer' | 'Basic' | 'Key'
   /** Whether the model's document has a `cost`. */
@@ -94,8 +92,7 @@ type Attempt =
 
 /**
  * Reads the settings of a server that gets the parameters of a run as fields of its request: address, key, `send` and `sizes`.
- * `fixed`: fields that the engine sets itself. `standard`: fields of parameters that the document does not map. `others`:
- * parameters that the engine sends in its own way.
+ * `fixed`: fields that the engine sets itself. `others`: parameters that the engine sends in its own way.
  */
 export function readServer(
   settings: EngineSettings,
@@ -103,18 +100,16 @@ export function readServer(
   {
     kind,
     fixed,
-    standard,
     others = [],
   }: {
     readonly kind: Kind
     readonly fixed: readonly string[]
-    readonly standard?: Readonly<Record<string, string>>
     readonly others?: readonly string[]
   },
 ) {
   const url = settings.url('url')
   const key = settings.secret('key_env')
-  const sent = readSentParameters(settings, document, fixed, standard)
+  const sent = readSentParameters(settings, document, fixed)
   const sizes = readSizes(settings, document, sent.names)
   settings.checkKind(document, kind)
   sent.checkRest(['prompt', 'image_urls', ...others, ...sizes.parameters])
@@ -142,9 +137,8 @@ export class Upstream {
   readonly #parts: ServerParts
   readonly #otherHosts: ReferenceFetch
 
-  constructor({ url, key, otherKey, scheme = 'Bearer', hasCost = false, parts }: UpstreamOptions) {
-    const secrets = [key, otherKey].flatMap((each) => (each === undefined ? [] : secretsIn(each, scheme)))
-    this.clean = createCleanText(url, secrets)
+  constructor({ url, key, scheme = 'Bearer', hasCost = false, parts }: UpstreamOptions) {
+    this.clean = createCleanText(url, key === undefined ? [] : secretsIn(key, scheme))
     this.origin = url.origin
     this.costs = hasCost
     this.#base = new URL(`${url.href.replace(/\/+$/, '')}/`)

@@ -328,7 +328,6 @@ export interface ListFilter {
   /** Status as it is shown; not case-sensitive. */
   readonly status?: string | undefined
   readonly kind?: string | undefined
-  readonly model?: string | undefined
   /** The run must have all of them. */
   readonly labels?: readonly string[] | undefined
   /** Absolute path of the manifest of its batch. */
@@ -346,7 +345,6 @@ const CONDITIONS = {
   address: 'address = ?',
   status: 'status = ? COLLATE NOCASE',
   kind: 'kind = ?',
-  model: 'model = ?',
   manifest: 'manifest = ?',
   sinceMs: 'created_at >= ?',
   beforeMs: 'created_at < ?',

@@ -95,9 +95,9 @@ it('list shows the name of a run of a batch', async () => {
 
 it('list shows ids as short as they are unique in the journal', async () => {
   const { run } = createHome({
-    journal: [{ id: 'run_abcdef1', model: 'acme/other' }, { id: 'run_abcdefghij' }, { id: 'run_xyz' }],
+    journal: [{ id: 'run_abcdef1', kind: 'video' }, { id: 'run_abcdefghij' }, { id: 'run_xyz' }],
   })
-  const { stdout } = await run('list --model acme/still-1', { tty: { stdout: true } })
+  const { stdout } = await run('list --kind image', { tty: { stdout: true } })
   const ids = stdout.split('\n').map((line) => line.split(' ')[0])
   expect(ids).toEqual(['RUN', 'run_xyz', 'run_abcdefg', ''])
   expect(outputOf(await run('show run_abcdefg'))).toMatch(/^run\trun_abcdefghij\n/)
@@ -133,11 +133,9 @@ it('list shows the runs that its filters select', async () => {
     ['--limit 0', 3],
     ['--kind video', 1],
     ['--kind image', 2],
-    ['--model rushes/preview-video', 1],
     ['--status queued', 3],
     ['--status succeeded', 0],
     ['--since 90m', 2],
-    ['--before 90m', 1],
     ['--since 2d --kind image --status queued', 2],
     ['--base-url http://127.0.0.1:2', 0],
   ]
@@ -147,16 +145,12 @@ it('list shows the runs that its filters select', async () => {
   }
 })
 
-it('list --status takes the statuses of any service, and names the nearest one of a mistake', async () => {
+it('list --status takes the statuses of any service', async () => {
   const { run } = createHome({ answers: [{ status: 201, body: { id: 'run_1', status: 'Painting' } }] })
   await run('run image "a fox" --no-wait')
   const list = (status: string) => run(`list --status ${status}`)
   for (const status of ['painting', 'Painting']) expect(outputOf(await list(status))).toMatch(/^run_1\t/)
   for (const status of ['processing', 'In_Queue', 'cancelled']) expect(outputOf(await list(status))).toBe('')
-  expect(usageErrorOf(await list('suceeded'))).toBe(
-    'error: Unknown status "suceeded". Did you mean "succeeded"?\n' +
-      '  Use queued, processing, succeeded, failed, canceled or unconfirmed, or the status of a run in the journal.\n',
-  )
 })
 
 it.each(['--limit x', '--limit -1', '--since yesterday', '--kind x'])(

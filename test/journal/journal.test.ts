@@ -342,7 +342,7 @@ it.each([
   { model: 'x' },
   { sinceMs: 1 },
   { beforeMs: 1 },
-  { address: 'x', kind: 'x', model: 'x', status: 'x', sinceMs: 1, beforeMs: 2 },
+  { address: 'x', kind: 'x', status: 'x', sinceMs: 1, beforeMs: 2 },
 ])('runs are listed by %j through an index, without a sort', (filter) => {
   const database = new Database(createTestJournal().path)
   const { sql, values } = listStatement({ ...filter, limit: 50 })

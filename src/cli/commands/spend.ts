@@ -6,16 +6,16 @@ import { DEFAULTS } from '../../protocol/defaults.js'
 import { amountOf, amountText, decimalText } from '../../protocol/price.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, labelFilter } from '../flags/values.js'
-import { type FilterOptions, filterOf, hereOption, sinceOption } from '../runs/run-selection.js'
+import { type FilterOptions, filterOf, sinceOption } from '../runs/run-selection.js'
 import { printList } from '../terminal/table.js'
 
-interface SpendFlags extends Pick<FilterOptions, 'since' | 'label' | 'here'> {
+interface SpendFlags extends Pick<FilterOptions, 'since' | 'label'> {
   readonly by: SpendGrouping
 }
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   const by = choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS)
-  for (const option of [sinceOption(), by.default(DEFAULTS.spendGrouping), labelFilter(), hereOption()])
+  for (const option of [sinceOption(), by.default(DEFAULTS.spendGrouping), labelFilter()])
     command.addOption(option)
   act(command, spendCommand)
 }

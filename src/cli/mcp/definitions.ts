@@ -196,7 +196,6 @@ const RUN_TOOLS = {
       limit: { type: 'integer', description: 'Newest N runs. Default 20', minimum: 1, maximum: 200 },
       status: text('Only runs with this status, such as succeeded, failed or unconfirmed'),
       kind: text('Only runs of this kind', { enum: KINDS }),
-      model: text('Only runs of this model'),
       since: text('Only runs created within this time, such as 2d, 12h or 30m'),
       everywhere: flag('Also runs that were created in other folders of this machine. Default false'),
       labels: { ...CREATE.labels, description: 'Only runs with all of these labels' },

@@ -4,8 +4,6 @@ import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { JournalRun, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
-import { FAILURE_STATUSES, LOCAL_STATUSES } from '../../protocol/run-state.js'
-import { didYouMean, orList, shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { choiceOption, labelFilter, labelsOf } from '../flags/values.js'
@@ -93,24 +91,20 @@ export interface FilterOptions {
   readonly manifest?: string | undefined
   readonly status?: string
   readonly kind?: string
-  readonly model?: string
   /** Duration: selects runs that are older than it. */
   readonly before?: string
 }
 
-export const hereOption = (): Option => new Option('--here', 'Only runs of this folder and those below it')
 export const sinceOption = (): Option =>
   new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m')
 
 export function addFilterOptions(command: Command, defaults: { readonly limit: string }): Command {
   return command
     .addOption(new Option('--limit <n>', 'Show the newest N; 0 for all').default(defaults.limit))
-    .addOption(hereOption())
+    .addOption(new Option('--here', 'Only runs of this folder and those below it'))
     .addOption(new Option('--status <status>', 'Only runs with this status, such as unconfirmed'))
     .addOption(choiceOption('--kind <kind>', 'Only runs of this kind: video, image', KINDS))
-    .addOption(new Option('--model <provider/name>', 'Only runs of this model'))
     .addOption(sinceOption())
-    .addOption(new Option('--before <duration>', 'Only runs created longer ago than this: 2d, 12h, 30m'))
     .addOption(labelFilter())
 }
 
@@ -120,28 +114,9 @@ function limitOf(text: string): number | undefined {
   return Number(text) || undefined
 }
 
-/** Of the journal, of the local service, and what services call running and failed. */
-const STATUSES: readonly string[] = [
-  ...['sending', 'accepted', 'unconfirmed', 'pending', 'starting', 'running', 'in_progress', 'in_queue'],
-  ...LOCAL_STATUSES,
-  ...FAILURE_STATUSES,
-]
-
-/** Throws `usage` for a status that is not known, and that no run of the journal has: each service has its own. */
-async function checkStatus(ctx: Context, status: string): Promise<void> {
-  const known = [...STATUSES, ...(ctx.setting('failureStatuses')?.split(',') ?? [])]
-  if (known.some((each) => each.trim().toLowerCase() === status.trim().toLowerCase())) return
-  if ((await ctx.journal()).list({ status, limit: 1 }).length > 0) return
-  throw usageError(
-    `Unknown status "${shortened(status, 40)}".${didYouMean(status, known)}`,
-    `Use ${orList([...LOCAL_STATUSES, 'unconfirmed'])}, or the status of a run in the journal.`,
-  )
-}
-
 /** Parses the filter flags. Throws `usage`. */
 export async function filterOf(ctx: Context, options: FilterOptions): Promise<ListFilter> {
   const { clock, globals } = ctx
-  if (options.status !== undefined) await checkStatus(ctx, options.status)
   const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
   const isCurrentOnly = globals.local || globals.baseUrl !== undefined
@@ -150,7 +125,6 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
     address: isCurrentOnly ? await ctx.address() : undefined,
     status: options.status,
     kind: options.kind,
-    model: options.model,
     labels: labelsOf(options.label),
     manifest: options.manifest && resolve(options.manifest),
     folder: options.here === true ? resolve('.') : undefined,

@@ -1,6 +1,4 @@
 /** `rushes admin account`, `credits` and `user`: accounts, their balances and ledger entries, and who may sign in. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
 import { MAX_CREDITS } from '../../protocol/limits.js'
@@ -9,10 +7,10 @@ import type { UserWithLink } from '../../service/admin.js'
 import type { AccountRecord } from '../../service/store/accounts.js'
 import type { UserRecord } from '../../service/store/users.js'
 import { linkPath } from '../../service/web/sessions.js'
-import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../flags/serve.js'
+import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../flags/serve.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import type { AdminCommand, AdminTask } from './admin-command.js'
+import { type AdminCommand, type AdminTask, accountOf } from './admin-command.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {
@@ -101,27 +99,22 @@ const accountJson = ({ id, name, balance, banned, keys, runs, createdAtMs }: Acc
   created_at: isoTime(createdAtMs),
 })
 
-const URL_FLAG = [
-  '--public-url <url>',
-  `Base URL of the link (default: of the last start, else ${DEFAULT_PUBLIC_URL})`,
-] as const
+const URL_FLAG = ['--public-url <url>', `Base URL of the link (default: ${DEFAULT_PUBLIC_URL})`] as const
 
 export const userCommands: readonly AdminCommand[] = [
   {
     usage: 'add <email>',
     about: 'Let a person sign in to the console',
     options: (command) =>
-      command
-        .option('--account <account>', 'Account of the user (default: the only one)')
-        .option(...URL_FLAG),
+      command.option('--account <account>', 'Account of the user (required)').option(...URL_FLAG),
     async work(work, email = '') {
-      const account = work.flags.account ?? (await onlyAccount(work))
+      const account = accountOf(work)
       const base = baseOf(work)
       const added = await work.admin.addUser(email, account)
       printLink(work, base, added)
       work.ctx.out.note(
         `Added ${added.user.email} to account ${added.user.account}. ` +
-          `Single-use link; expires in 15 minutes. They set a password there.${otherUrlNote(work)}`,
+          `Single-use link; expires in 15 minutes. They set a password there.`,
       )
     },
   },
@@ -163,36 +156,13 @@ export const userCommands: readonly AdminCommand[] = [
       printLink(work, base, linked)
       work.ctx.out.note(
         `Single-use link for ${linked.user.email}; expires in 15 minutes. ` +
-          `A new password can be set there without the current one.${otherUrlNote(work)}`,
+          `A new password can be set there without the current one.`,
       )
     },
   },
 ]
 
-/** Throws `usage` if there are several. */
-async function onlyAccount({ admin }: AdminTask): Promise<string> {
-  const [account, ...others] = await admin.accounts()
-  if (account !== undefined && others.length === 0) return account.name
-  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
-}
-
-const baseOf = (task: AdminTask): string =>
-  publicUrlOf(task.flags.publicUrl ?? rememberedUrl(task) ?? DEFAULT_PUBLIC_URL)
-
-/** Returns the URL of the last start of the service; undefined on another machine, or before the first start. */
-function rememberedUrl({ dataFolder }: AdminTask): string | undefined {
-  if (dataFolder === undefined) return undefined
-  try {
-    return readFileSync(join(dataFolder, URL_FILE), 'utf8').trim()
-  } catch {
-    return undefined
-  }
-}
-
-const otherUrlNote = (task: AdminTask): string =>
-  task.flags.publicUrl === undefined && rememberedUrl(task) === undefined
-    ? ' If the service has another URL, add --public-url.'
-    : ''
+const baseOf = ({ flags }: AdminTask): string => publicUrlOf(flags.publicUrl ?? DEFAULT_PUBLIC_URL)
 
 function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {
   const link = `${base}${linkPath(linkToken)}`

@@ -29,8 +29,6 @@ export interface AdminTask {
   readonly ctx: Context
   readonly admin: Administration
   readonly flags: AdminFlags
-  /** Data folder of the service. Undefined with a database server. */
-  readonly dataFolder: string | undefined
   /** Adds the flags that select this data to the commands of a text, so that a copied one acts on the same data. */
   withFlags(text: string): string
 }
@@ -67,14 +65,17 @@ export async function perform(
     throw usageError('--data and --database cannot be used together.', 'Select one service.')
   // --data selects a folder, even if RUSHES_DATABASE_URL is set.
   const databaseUrl = data === undefined ? databaseUrlOf(database, ctx.env) : undefined
-  const folder = dataFolderOf(data, ctx)
   const { openAdministration } = await import('../../service/admin.js')
-  const admin = await openAdministration({ dataFolder: folder, databaseUrl, clock: ctx.clock, make })
+  const admin = await openAdministration({
+    dataFolder: dataFolderOf(data, ctx),
+    databaseUrl,
+    clock: ctx.clock,
+    make,
+  })
   const withFlags = (text: string) =>
     text.replaceAll(/`rushes admin [^`]*/g, (command) => command + flagsFor(flags))
   try {
-    const dataFolder = databaseUrl === undefined ? folder : undefined
-    await work({ ctx, admin, flags, dataFolder, withFlags }, ...words)
+    await work({ ctx, admin, flags, withFlags }, ...words)
     return EXIT.ok
   } catch (thrown) {
     const error = admin.explain(thrown) ?? thrown
@@ -83,6 +84,12 @@ export async function perform(
   } finally {
     await admin.close()
   }
+}
+
+/** The account of the line. Throws `usage` without one. */
+export function accountOf({ flags }: AdminTask): string {
+  if (flags.account !== undefined) return flags.account
+  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
 }
 
 /** The flags of the line that select the data. A URL with a password is not repeated. */

@@ -9,7 +9,7 @@ import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import type { AdminCommand, AdminFlags, AdminTask } from './admin-command.js'
+import { type AdminCommand, type AdminFlags, type AdminTask, accountOf } from './admin-command.js'
 
 function addTerms(command: Command, noneHint: string): Command {
   return command
@@ -28,10 +28,9 @@ export const keyCommands: readonly AdminCommand[] = [
     options: (command) =>
       addTerms(command.option('--account <account>', 'Account of the key (required)'), ''),
     make: true,
-    async work({ ctx, admin, flags }) {
-      if (flags.account === undefined)
-        throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
-      const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
+    async work(task) {
+      const { ctx, admin, flags } = task
+      const { apiKey, key } = await admin.createKey(accountOf(task), termsOf(ctx, flags))
       ctx.out.answer({ ...keyJson(key), api_key: apiKey }, apiKey)
       ctx.out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },

@@ -1,10 +1,8 @@
 /** `rushes serve`: runs the local service on a port, until a signal stops it. */
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import { isDiskFull } from '../../host/file-system.js'
-import { writeAtomically } from '../../host/files.js'
 import { quoteWord, variableLine } from '../../host/shell.js'
 import { errorCode } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
@@ -26,7 +24,6 @@ import {
   readFlags,
   type ServeFlags,
   type ServeSettings,
-  URL_FILE,
 } from '../flags/serve.js'
 import { choiceOption, repeated } from '../flags/values.js'
 
@@ -100,7 +97,6 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
     throw usageError('`rushes serve` cannot be used with --local or --base-url.')
   const settings = readFlags(ctx, flags)
   const { host, port, metricsPort } = settings
-  const { dataFolder, publicUrl } = settings.service
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(settings.models)
   // Other services start without prom-client.
@@ -117,7 +113,6 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
       metricsPort === undefined ? undefined : await metrics?.listen({ host, port: metricsPort })
     const { url } = await service.listen({ host, port })
     service.startRendering()
-    await writeAtomically(join(dataFolder, URL_FILE), `${publicUrl ?? url}\n`).catch(() => {})
     announce(ctx, {
       url,
       settings,

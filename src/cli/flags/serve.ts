@@ -158,8 +158,6 @@ const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0
 
 /** URL of `rushes serve` when it has no flags. */
 export const DEFAULT_PUBLIC_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
-/** File in the data folder with the base URL of the last start, for the links of `rushes admin user`. */
-export const URL_FILE = 'public-url'
 
 /** Checks the URL and removes slashes at its end, because paths are appended to it. */
 export function publicUrlOf(text: string): string {

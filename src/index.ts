@@ -139,7 +139,7 @@ export function createClient(options: CreateClientOptions): Client {
     ...(options.failureStatuses && { failureStatuses: options.failureStatuses }),
     runIdField: options.runIdField,
   })
-  const downloader = createDownloader({ fetch: network.fetch, clock, random: Math.random })
+  const downloader = createDownloader({ fetch: network.fetch, clock })
   const session = { client: api, clock, random: Math.random }
   const creates = createCreateTimes(clock)
   return {

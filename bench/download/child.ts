@@ -9,7 +9,6 @@ const network = createNetwork({ env: {}, clock: systemClock })
 const downloader = createDownloader({
   fetch: network.fetch,
   clock: systemClock,
-  random: Math.random,
 })
 const startKiB = peakKiB()
 const startedMs = performance.now()

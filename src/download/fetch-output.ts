@@ -8,8 +8,8 @@ import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { type FileSystem, isFolder, makeFolders } from '../host/file-system.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../host/files.js'
-import { type Fetch, HttpFailure } from '../host/http.js'
-import { jittered, retryErrors, stepOf } from '../host/retry.js'
+import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { retryErrors, stepOf } from '../host/retry.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
 import { withExtension } from './file-names.js'
@@ -21,7 +21,6 @@ import {
   declaredLength,
   decoded,
   type FileVersion,
-  type OutputResponse,
   parseOutputUrl,
   printableUrl,
   sendRequest,
@@ -31,8 +30,6 @@ import {
 export interface DownloaderOptions {
   readonly fetch: Fetch
   readonly clock: Clock
-  /** Returns a number in [0, 1), to spread retries. */
-  readonly random: () => number
   readonly fileSystem?: FileSystem | undefined
 }
 
@@ -73,27 +70,20 @@ export class OutputDownload {
   readonly #options: DownloaderOptions
   readonly #job: OutputJob
   #url: string
-  /** Asks for a fresh link. Undefined while this link may not be replaced. */
-  #freshUrl: OutputLink['freshUrl']
   #part: Part | undefined
   /** Final path and type, which the first bytes of the file decide. */
   #path = ''
   #kind: FileKind | undefined
-  /** Failed tries in a row without progress. */
-  #failures = 0
-  /** Number of useful bytes at the last progress. */
-  #furthestBytes = 0
 
   constructor(options: DownloaderOptions, job: OutputJob) {
     this.#options = options
     this.#job = job
     this.#url = job.source.url
-    this.#freshUrl = job.source.freshUrl
   }
 
   /** Throws `download_failed` or the signal's reason. */
   async fetch(): Promise<FetchedOutput> {
-    const { clock, random } = this.#options
+    const { clock } = this.#options
     let tries = 0
     try {
       return await retryErrors(() => this.#tryOnce(), {
@@ -102,8 +92,7 @@ export class OutputDownload {
         pauseMs: (error, number) => {
           if (!(error instanceof AttemptFailed)) return undefined
           tries = number
-          this.#countFailure()
-          return waitAfter(error, this.#failures, random())
+          return error.isRetryable && number <= WAITS_MS.length ? stepOf(WAITS_MS, number) : undefined
         },
       })
     } catch (error) {
@@ -116,27 +105,13 @@ export class OutputDownload {
     await this.#part?.discard()
   }
 
-  /**
-   * Failures count from one again after each new mebibyte: otherwise a large file would never complete over a connection
-   * that breaks every hundred megabytes. Bytes that are downloaded a second time do not count.
-   */
-  #countFailure(): void {
-    const usefulBytes = this.#part?.resumable?.bytes ?? 0
-    const hasProgress = usefulBytes >= this.#furthestBytes + PROGRESS_BYTES
-    this.#failures = hasProgress ? 1 : this.#failures + 1
-    if (!hasProgress) return
-    this.#furthestBytes = usefulBytes
-    this.#freshUrl = this.#job.source.freshUrl
-  }
-
   /** Makes one attempt, and one more with a fresh link if the link may have expired. */
   async #tryOnce(): Promise<FetchedOutput> {
     try {
       return await this.#transfer()
     } catch (error) {
-      const freshUrl = this.#freshUrl
+      const { freshUrl } = this.#job.source
       if (freshUrl === undefined || !(error instanceof AttemptFailed && mayHaveExpired(error))) throw error
-      this.#freshUrl = undefined
       const fresh = await freshUrl().catch((cause: unknown) => {
         const { message, status } = error
         const why = `${message}, and the service gave no new link: ${messageOf(cause)}`
@@ -162,31 +137,29 @@ export class OutputDownload {
    * for the network, `RushesError` for the disk, and the signal's reason.
    */
   async #transfer(): Promise<FetchedOutput> {
-    const { fetch, clock } = this.#options
+    const { fetch } = this.#options
     const { signal, meter } = this.#job
     const url = parseOutputUrl(this.#url)
     if (url === undefined)
       throw new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
-    const request = { fetch, url, signal, nowMs: clock.now() }
+    const request = { fetch, url, signal }
     const part = this.#part
     const begun = part?.resumable
     meter.restart()
     if (part === undefined || begun === undefined) return this.#receiveAll(await sendRequest(request))
     const { version, bytes } = begun
-    const answer = await sendRequest({ ...request, from: { bytes, ifRange: version.etag } })
-    const { response } = answer
+    const response = await sendRequest({ ...request, from: { bytes, ifRange: version.etag } })
     const continuation = continuationOf(version, bytes, response)
-    if (continuation === 'restart') return this.#receiveAll(answer)
-    if (continuation === 'append') return this.#receiveRest(answer, part, version.totalBytes)
+    if (continuation === 'restart') return this.#receiveAll(response)
+    if (continuation === 'append') return this.#receiveRest(response, part, version.totalBytes)
     response.discard()
     await this.#onDisk(() => part.restart(undefined))
     return this.#transfer()
   }
 
   /** Receives the file from its first byte. */
-  async #receiveAll(answer: OutputResponse): Promise<FetchedOutput> {
+  async #receiveAll(response: HttpResponse): Promise<FetchedOutput> {
     const { meter, signal } = this.#job
-    const { response } = answer
     meter.expect(declaredLength(response.header))
     let part: Part | undefined
     let head = Buffer.alloc(0)
@@ -195,18 +168,18 @@ export class OutputDownload {
         if (part !== undefined) await this.#write(part, chunk)
         else {
           head = Buffer.concat([head, chunk])
-          if (head.byteLength >= HEAD_BYTES) part = await this.#begin(answer, head)
+          if (head.byteLength >= HEAD_BYTES) part = await this.#begin(response, head)
         }
       }
       if (head.byteLength === 0) throw new AttemptFailed('the response is empty', { isRetryable: true })
-      return await this.#sealed(part ?? (await this.#begin(answer, head)))
+      return await this.#sealed(part ?? (await this.#begin(response, head)))
     } finally {
       response.discard()
     }
   }
 
   /** Receives the bytes that are missing in the part. */
-  async #receiveRest({ response }: OutputResponse, part: Part, totalBytes: number): Promise<FetchedOutput> {
+  async #receiveRest(response: HttpResponse, part: Part, totalBytes: number): Promise<FetchedOutput> {
     const { meter, signal } = this.#job
     try {
       meter.receive(part.bytes)
@@ -219,9 +192,9 @@ export class OutputDownload {
   }
 
   /** Opens the part, or empties it, when the first bytes of the file have arrived. */
-  async #begin({ response: { header }, url }: OutputResponse, head: Uint8Array): Promise<Part> {
+  async #begin({ header }: HttpResponse, head: Uint8Array): Promise<Part> {
     const { name, overwrite, kind: expected } = this.#job
-    const kind = await kindOf({ contentType: header('content-type'), url, head })
+    const kind = await kindOf({ contentType: header('content-type'), head })
     refuseWebPage(kind, expected)
     const path = withExtension(name, kind.extension)
     // Fail before downloading.
@@ -258,22 +231,6 @@ export class OutputDownload {
 }
 
 const WAITS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const
-/**
- * Range of a random factor: downloads that failed together, for example after a restart of the host, should not all
- * retry at the same moment.
- */
-const JITTER = { min: 0.75, max: 1.25 } as const
-
-/** Returns the milliseconds to wait after failed try `number` (from 1), or undefined without another try. */
-export function waitAfter(failure: AttemptFailed, number: number, random: number): number | undefined {
-  if (!failure.isRetryable || number > WAITS_MS.length) return undefined
-  const step = stepOf(WAITS_MS, number)
-  const wait = jittered({ min: step * JITTER.min, max: step * JITTER.max }, random)
-  return Math.max(wait, failure.retryAfterMs)
-}
-
-/** New bytes that count as progress: failures are then counted from one again. */
-export const PROGRESS_BYTES = 1_048_576
 
 /** Whether a signed link may have expired: hosts answer with these statuses then. */
 export const mayHaveExpired = ({ status }: AttemptFailed): boolean =>

@@ -1,6 +1,5 @@
 /**
- * Detects the type of a file: by its first bytes, else by the host's content type, else by the URL. The bytes come
- * first because hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
+ * Detects the type of a file: by its first bytes, else by the host's content type. The bytes come first because hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
  */
 import { extname } from 'node:path'
 
@@ -9,7 +8,7 @@ export interface FileKind {
   readonly extension: string
   readonly contentType: string
   /** How the type was detected. With `nothing`, the extension is `bin`. */
-  readonly from: 'bytes' | 'header' | 'url' | 'nothing'
+  readonly from: 'bytes' | 'header' | 'nothing'
 }
 
 /** Number of bytes that `file-type` reads. */
@@ -60,12 +59,11 @@ const CONTAINERS = new Set(['xml', 'zip', 'cfb', 'gz'])
 interface Evidence {
   readonly head: Uint8Array
   readonly contentType: string | undefined
-  readonly url: URL
 }
 
-export async function kindOf({ head, contentType, url }: Evidence): Promise<FileKind> {
+export async function kindOf({ head, contentType }: Evidence): Promise<FileKind> {
   const bytes = await kindOfBytes(head)
-  const declared = kindOfHeader(contentType) ?? kindOfUrl(url)
+  const declared = kindOfHeader(contentType)
   if (bytes !== undefined && !(CONTAINERS.has(bytes.extension) && declared !== undefined)) return bytes
   return declared ?? { extension: 'bin', contentType: 'application/octet-stream', from: 'nothing' }
 }
@@ -82,13 +80,6 @@ function kindOfHeader(header: string | undefined): FileKind | undefined {
   const contentType = header?.split(/[;,]/)[0]?.trim().toLowerCase() ?? ''
   const extension = Object.hasOwn(EXTENSIONS, contentType) ? EXTENSIONS[contentType] : undefined
   return extension === undefined ? undefined : { extension, contentType, from: 'header' }
-}
-
-function kindOfUrl(url: URL): FileKind | undefined {
-  const extension = extname(url.pathname).slice(1).toLowerCase()
-  if (!/^(?=.*[a-z])[a-z0-9]{1,8}$/.test(extension)) return undefined
-  const known = Object.entries(EXTENSIONS).find(([, each]) => each === extension)?.[0]
-  return { extension, contentType: known ?? 'application/octet-stream', from: 'url' }
 }
 
 /** Extensions of the same format, or extensions that are often used for each other. */
@@ -124,7 +115,7 @@ export const hasKnownFormat = (path: string): boolean =>
 
 /** Returns a warning if the extension of the name does not match the content, else undefined. */
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
-  if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
+  if (from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'according to its content' : 'according to the host'
   const fitting = `${path.slice(0, -extname(path).length)}.${extension}`
   return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept. A name that fits: -o ${fitting}`

@@ -108,12 +108,8 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
       const downloads = outputs.map(async (output, at) => {
         const meter = createMeter()
         const job = { source: output, kind: output.kind, overwrite, meter, signal }
-        const deliver = (release: () => void): Promise<DeliveredOutput> => {
-          // Free the slot first, so that the next download does not wait while the caller records this file.
-          const beforeMove = (file: DownloadedFile) => {
-            release()
-            return options.beforeMove?.(file, output)
-          }
+        const deliver = (): Promise<DeliveredOutput> => {
+          const beforeMove = (file: DownloadedFile) => options.beforeMove?.(file, output)
           const files = { earlier: earlierOf(at), beforeMove }
           if (target.kind !== 'stdout')
             return deliverToFile(downloaderOptions, { ...job, ...files, name: names[at] ?? '' })
@@ -121,8 +117,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           return deliverToStream(downloaderOptions, { ...job, ...files }, stream)
         }
         // An abort takes the outputs that still wait out of the queue.
-        const use = (release: () => void) => settle(() => deliver(release), output, signal)
-        const result = await slots.use(use, { signal })
+        const result = await slots.use(() => settle(deliver, output, signal), { signal })
         meter.end()
         onSettled?.(result, output)
         return result

@@ -5,7 +5,6 @@
 import { RushesError } from '../errors.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/response-body.js'
-import { retryAfterMs } from '../host/retry.js'
 import { printable, shortened } from '../protocol/text.js'
 
 interface AttemptFailedOptions {
@@ -13,7 +12,6 @@ interface AttemptFailedOptions {
   readonly isRetryable: boolean
   /** The HTTP status, if it was the reason. */
   readonly status?: number | undefined
-  readonly retryAfterMs?: number
   readonly cause?: unknown
 }
 
@@ -21,14 +19,12 @@ export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed'
   readonly isRetryable: boolean
   readonly status: number | undefined
-  readonly retryAfterMs: number
 
   /** `reason` must make sense after a colon: `the host answered 503`. */
-  constructor(reason: string, { isRetryable, status, retryAfterMs = 0, cause }: AttemptFailedOptions) {
+  constructor(reason: string, { isRetryable, status, cause }: AttemptFailedOptions) {
     super(shortened(reason), { cause })
     this.isRetryable = isRetryable
     this.status = status
-    this.retryAfterMs = retryAfterMs
   }
 }
 
@@ -39,25 +35,17 @@ export interface OutputRequest {
   readonly fetch: Fetch
   readonly url: URL
   readonly signal: AbortSignal | undefined
-  /** Wall-clock time in milliseconds, because `Retry-After` may be a date. */
-  readonly nowMs: number
   /** Range request: get only the rest of the file, if the file is unchanged. */
   readonly from?: { readonly bytes: number; readonly ifRange: string } | undefined
   /** Request a single byte, to test whether the host has the file. */
   readonly isProbe?: boolean
 }
 
-export interface OutputResponse {
-  readonly response: HttpResponse
-  /** Final URL after all redirects. */
-  readonly url: URL
-}
-
 /**
  * Sends the request and follows redirects. Throws `AttemptFailed` unless the final status is 200, 206 (with `from` or
  * `isProbe`) or 416 (with `from`).
  */
-export async function sendRequest(request: OutputRequest): Promise<OutputResponse> {
+export async function sendRequest(request: OutputRequest): Promise<HttpResponse> {
   const { fetch, signal, from, isProbe = false } = request
   const headers = {
     accept: '*/*',
@@ -73,11 +61,10 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
     })
     const { status } = response
     const isPart = status === 206 && (from !== undefined || isProbe)
-    if (status === 200 || isPart || (from !== undefined && status === 416)) return { response, url }
+    if (status === 200 || isPart || (from !== undefined && status === 416)) return response
     const location = REDIRECTS.has(status) ? response.header('location') : undefined
     response.discard()
-    if (location === undefined)
-      throw failureOfStatus(status, retryAfterMs(response.header('retry-after'), request.nowMs))
+    if (location === undefined) throw failureOfStatus(status)
     const next = parseOutputUrl(location, url)
     if (next === undefined)
       // Do not include the location: secrets can be removed from a URL, but not from other text.
@@ -94,7 +81,7 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
  */
 export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<boolean> {
   try {
-    const { response } = await sendRequest({ ...request, isProbe: true })
+    const response = await sendRequest({ ...request, isProbe: true })
     response.discard()
     return true
   } catch (error) {
@@ -105,10 +92,9 @@ export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<bo
 }
 
 /** Returns the error for a status other than 200. */
-export function failureOfStatus(status: number, retryAfterMs: number): AttemptFailed {
+export function failureOfStatus(status: number): AttemptFailed {
   const isRetryable = status >= 500 || status === 408 || status === 429
-  const requestedMs = status === 429 || status === 503 ? retryAfterMs : 0
-  return new AttemptFailed(`the host answered ${status}`, { isRetryable, status, retryAfterMs: requestedMs })
+  return new AttemptFailed(`the host answered ${status}`, { isRetryable, status })
 }
 
 /** Converts network errors and invalid proxy settings to `AttemptFailed`; returns aborts and bugs unchanged. */

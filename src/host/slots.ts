@@ -1,9 +1,6 @@
 /** Limits how many calls run at the same time. Other calls wait in order. */
 import { onAbort } from './abort.js'
 
-/** Frees the slot for the next waiting call; a second call has no effect. */
-type ReleaseSlot = () => void
-
 interface SlotsOptions {
   /** Maximum number of waiting calls; a further call throws `refusal()`. Default: no limit. */
   readonly maxWaiting?: number
@@ -12,11 +9,11 @@ interface SlotsOptions {
 
 export interface Slots {
   /**
-   * Starts `work` synchronously if a slot is free. `release` frees the slot before `work` has ended. An abort removes a
-   * waiting call from the queue, and `use` rejects with the signal's reason.
+   * Starts `work` synchronously if a slot is free. An abort removes a waiting call from the queue, and `use` rejects with
+   * the signal's reason.
    */
   use<Result>(
-    work: (release: ReleaseSlot) => Promise<Result>,
+    work: () => Promise<Result>,
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<Result>
 }
@@ -31,24 +28,13 @@ export function createSlots(
   const waiting = new Set<() => void>()
   let free = count
 
-  function occupy(): ReleaseSlot {
-    let isHeld = true
-    free--
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      free++
-      const [next] = waiting
-      next?.()
-    }
-  }
-
-  const wait = (signal: AbortSignal | undefined): Promise<ReleaseSlot> =>
+  /** The call that ends passes its slot on, so that no other call takes it. */
+  const wait = (signal: AbortSignal | undefined): Promise<void> =>
     new Promise((resolve, reject) => {
       const begin = () => {
         leave()
         waiting.delete(begin)
-        resolve(occupy())
+        resolve()
       }
       waiting.add(begin)
       const leave = onAbort(signal, () => {
@@ -61,11 +47,14 @@ export function createSlots(
     async use(work, { signal } = {}) {
       signal?.throwIfAborted()
       if (free <= 0 && waiting.size >= maxWaiting) throw refusal()
-      const release = free > 0 ? occupy() : await wait(signal)
+      if (free > 0) free--
+      else await wait(signal)
       try {
-        return await work(release)
+        return await work()
       } finally {
-        release()
+        const [next] = waiting
+        if (next === undefined) free++
+        else next()
       }
     },
   }

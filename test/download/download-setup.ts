@@ -25,7 +25,7 @@ export interface Work extends Downloader {
   readonly waits: number[]
 }
 
-/** A downloader over the real network, or over `fetch`. Pauses are noted and not made; 0.5 spreads them by nothing. */
+/** A downloader over the real network, or over `fetch`. Pauses are noted and not made. */
 export function createWork(fetch?: Fetch): Work {
   const waits: number[] = []
   const sleep = async (ms: number): Promise<void> => {
@@ -37,7 +37,6 @@ export function createWork(fetch?: Fetch): Work {
     ...createDownloader({
       fetch: fetch ?? openNetwork({ clock: systemClock }).fetch,
       clock,
-      random: () => 0.5,
     }),
   }
 }

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { mayHaveExpired, waitAfter } from '../../src/download/fetch-output.js'
+import { mayHaveExpired } from '../../src/download/fetch-output.js'
 import {
   AttemptFailed,
   continuationOf,
@@ -75,12 +75,6 @@ it.each([
   expect(continuationOf(VERSION, 50_000, { status, header: headersOf(usual, other) })).toBe(continuation)
 })
 
-const failure = (more = {}) => new AttemptFailed('the connection broke', { isRetryable: true, ...more })
-
-it('the wait after a failed attempt varies by a quarter at random', () => {
-  expect([0, 0.999999].map((random) => waitAfter(failure(), 3, random))).toEqual([3_000, 5_000])
-})
-
 it.each([
   [200 + 4, false, false],
   [206, false, false],
@@ -92,10 +86,9 @@ it.each([
   [500, true, false],
   [503, true, false],
 ])('the status %i of a host: again %s, expired %s', (status, again, expired) => {
-  const told = failureOfStatus(status, 7_000)
+  const told = failureOfStatus(status)
   expect(told).toMatchObject({ isRetryable: again, status, message: `the host answered ${status}` })
   expect(mayHaveExpired(told)).toBe(expired)
-  expect(told.retryAfterMs).toBe(status === 429 || status === 503 ? 7_000 : 0)
 })
 
 it('says nothing that could drive a terminal', () => {

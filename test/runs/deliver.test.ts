@@ -45,7 +45,7 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
   const session = { client, clock, interrupts: { first: never, second: never }, journal: undefined }
   const { files, error } = await clock.runUntil(
     deliver({ ...session, address: 'https://a.example' } as unknown as RunsSession, run, {
-      downloader: createDownloader({ fetch, clock, random: () => 0.5 }),
+      downloader: createDownloader({ fetch, clock }),
       run: { kind: 'image' },
       row: undefined,
       target: { kind: 'template', template: join(folder, '{index}.{ext}') },

@@ -38,7 +38,7 @@ export function openApp(options: AppOptions): App & { close(): Promise<void> } {
     fetch: once(async () => parts.fetch ?? (await openNetwork(env, clock))),
     async downloader(fetch) {
       const { createDownloader } = await import('../../download/index.js')
-      return createDownloader({ fetch, clock, random, fileSystem })
+      return createDownloader({ fetch, clock, fileSystem })
     },
     onClose: (close) => void closers.push(close),
     async close() {

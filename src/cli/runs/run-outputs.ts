@@ -237,10 +237,7 @@ export class OutputUrls {
     const timeoutError = new Error('the host took too long')
     const limit = { timeoutMs: PROBE_MS, reason: () => timeoutError, clock, signal }
     try {
-      return await withTimeout(
-        (either) => isServed({ fetch, url, signal: either, nowMs: clock.now() }),
-        limit,
-      )
+      return await withTimeout((either) => isServed({ fetch, url, signal: either }), limit)
     } catch (error) {
       if (error === timeoutError) return false
       throw error

@@ -30,7 +30,6 @@ const ELSEWHERE = { locked: madeOf('a', { run: 'run_0', file: 'old.png' }) }
 const MISSING: FileFact = { is: 'missing' }
 const OWN: FileFact = { is: 'file', sha256: MADE.sha256 }
 const FOREIGN: FileFact = { is: 'file', sha256: undefined }
-const OF_ANOTHER_ROW: FileFact = { is: 'file', sha256: undefined, keeper: 'hen' }
 const FOLDER: FileFact = { is: 'other', what: 'a folder' }
 const MOVED = { fact: MISSING, from: '/old/fox.png' }
 
@@ -56,13 +55,6 @@ it.each<[string, FileFact | { fact: FileFact; from: string }, Partial<Known>, Pa
     ACCEPTED,
     { overwrite: true },
     { do: 'conflict', why: 'a folder', at: 0, isForeign: false },
-  ],
-  [
-    '--overwrite replaces no file of a row that --only leaves out',
-    OF_ANOTHER_ROW,
-    RECORDED,
-    { overwrite: true },
-    { do: 'conflict', why: 'the file of "hen", which --only leaves out', at: 0, isForeign: false },
   ],
   ['--force continues an accepted run', MISSING, ACCEPTED, { force: true }, CONTINUED],
   ['--only and --force create an accepted run again', MISSING, ACCEPTED, AGAIN, CREATED],
@@ -92,16 +84,9 @@ it.each<[string, FileFact | { fact: FileFact; from: string }, Partial<Known>, Pa
     { ...IN_THE_WAY, why: 'changed since it was downloaded' },
   ],
   [
-    'a file of others is in the way of a file that moves, and its place is named',
+    'a file of others is in the way of a file that moves',
     { fact: FOREIGN, from: '/old.png' },
     ELSEWHERE,
-    {},
-    { ...IN_THE_WAY, why: 'not created by this batch; the result is in old.png' },
-  ],
-  [
-    'a file of others is in the way of a file whose input has changed, and the place of the earlier one is not named',
-    { fact: FOREIGN, from: '/old.png' },
-    { ...ELSEWHERE, hash: 'b' },
     {},
     IN_THE_WAY,
   ],

@@ -4,8 +4,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { identityOf } from '../../src/protocol/identity.js'
-import { dataUrl } from '../../src/protocol/media.js'
-import { ONE_PIXEL_PNG } from '../support/index.js'
 import { ROOT } from '../support/project.js'
 import { validatorOf } from '../support/schemas.js'
 import { documentsOf, entriesOf, problemsOf, read } from './folder.js'
@@ -275,16 +273,4 @@ it.each([
   )
   expect(rows).toHaveLength(runs)
   expect(createHash('sha256').update(rows.join('\n')).digest('hex')).toBe(hash)
-})
-
-it('a data: URL in another parameter than image_urls has the hash that it had in earlier lock files', async () => {
-  const retouch = documentsOf('[{name: acme/retouch, kind: image, input: {mask_url: {type: string}}}]')
-  const input = { mask_url: dataUrl(ONE_PIXEL_PNG, 'image/png'), prompt: 'a fox' }
-  const text = JSON.stringify([{ name: 'a', model: 'acme/retouch', ...input }])
-  const [entry] = await entriesOf(text, { documents: retouch })
-  expect(entry?.media).toContain('mask_url')
-  const before = JSON.stringify({ input, model: 'acme/retouch' })
-  expect(identityOf('acme/retouch', entry?.identities[0])).toBe(
-    createHash('sha256').update(before).digest('hex'),
-  )
 })

@@ -41,7 +41,7 @@ describe('the text of a lock file', () => {
   })
 
   it.each([
-    ['conflict markers', '{\n<<<<<<< HEAD\n', /x:2: the lock file contains merge conflict markers/],
+    ['conflict markers', '{\n<<<<<<< HEAD\n', /not a JSON object/],
     ['a newer version', '{"version": 9, "runs": {}}', /newer version of rushes \(format 9/],
     ['no JSON', 'x', /not a JSON object/],
     ['other JSON', '{}', /not a lock file of rushes/],

@@ -70,7 +70,7 @@ it('a batch removes the part of a download that it left when it was killed', asy
   ])
 })
 
-it('the plan after a killed batch downloads the runs of a chain whose files have their names, and creates nothing', async () => {
+it('a batch after a killed one downloads the runs of a chain whose files have their names, and creates nothing', async () => {
   const { run, created, editLock, editJournal, lock } = await createFamily([
     row('a', 'A'),
     row('b', 'B', 'a'),
@@ -84,10 +84,7 @@ it('the plan after a killed batch downloads the runs of a chain whose files have
   })
   editJournal('UPDATE runs SET recorded = 0')
   created()
-  const plan = await run('--dry-run')
-  expect(plan.stdout).toBe('download\ta\ta.png\tunfinished\ndownload\tb\tb.png\tunfinished\n')
-  expect(plan.stderr).toBe('2 runs: 2 to download\n')
-  outputOf(await run('--max-runs 0'))
+  outputOf(await run())
   expect(created()).toEqual([])
   expect([lock().a.run, lock().b.run]).toEqual([before.a.run, before.b.run])
 })

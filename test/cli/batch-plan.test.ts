@@ -76,7 +76,7 @@ it('--check --json prints an object for each row, and a summary', async () => {
     expect.objectContaining({ ...hen, outputs: [] }),
     {
       summary: {
-        ...{ ...none, total: 2, up_to_date: 1, create: 1, requests: 2 },
+        ...{ ...none, total: 2, up_to_date: 1, create: 1 },
         ...{ estimate: null, currency: 'credits', without_price: 1 },
         models: { 'rushes/preview-image': 1 },
         estimates: { 'rushes/preview-image': null },
@@ -205,12 +205,12 @@ it('a plan has the reason for each row, on a terminal in columns', async () => {
   const plan = await run('--dry-run', { tty: { stdout: true }, columns: 120 })
   expect(plan.stdout).toMatchInlineSnapshot(`
     "ACTION    NAME   FILE       REASON
-    create    sheet  sheet.png  input changed
-    create    run    run.png    row:sheet changed
-    create    clip   clip.mp4   row:run changed
-    create    sit    sit.png    row:sheet changed
-    create    both   both.png   row:run, row:sit changed
-    create    hen    hen.png    model changed
+    create    sheet  sheet.png  model or input changed
+    create    run    run.png    model or input changed
+    create    clip   clip.mp4   model or input changed
+    create    sit    sit.png    model or input changed
+    create    both   both.png   model or input changed
+    create    hen    hen.png    model or input changed
     download  owl    owl.png    missing
     "
   `)

@@ -165,7 +165,7 @@ runs:
   outputOf(await batch())
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
-  expect(outputOf(await batch('--dry-run'))).toMatch(/film\.png\tinput changed/)
+  expect(outputOf(await batch('--dry-run'))).toMatch(/film\.png\tmodel or input changed/)
   outputOf(await batch())
   expect(sent()).toHaveLength(4)
   expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))

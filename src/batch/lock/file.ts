@@ -3,27 +3,21 @@
  * they are on the disk, and a row of this batch that was changed underneath stops it. What has been made is written
  * together, at most once a second and at the end.
  */
-import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { followLinks } from '../../host/file-system.js'
 import { writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
 import { type Lock, lockPathOf, lockText, type Made, newLock, outputsOf, parseLock } from './lock.js'
 
 /** Returns the path of a manifest's lock file. Of a link, the target is written and claimed, and the link is kept. */
-export const lockFileOf = (manifest: string): string => targetOf(lockPathOf(manifest))
-
-/** The target of a link, also one that does not exist yet: a new lock file beside it would not be found again. */
-function targetOf(path: string): string {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path
+export function lockFileOf(manifest: string): string {
+  const path = lockPathOf(manifest)
   try {
-    return realpathSync(path)
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? realpathSync(path) : path
   } catch (error) {
-    if (errorCode(error) !== 'ENOENT')
-      throw usageError(`Cannot read the lock file ${describeError(error, path)}.`)
-    return targetOf(resolve(followLinks(resolve(dirname(path))), readlinkSync(path)))
+    throw usageError(`Cannot read the lock file ${describeError(error, path)}.`)
   }
 }
 

@@ -34,12 +34,7 @@ export interface Made extends LockedOutput {
   /** The outputs of other rows that it was made from: the first digits of their sha256, by `row:hero`. */
   readonly inputs?: Readonly<Record<string, string>>
   /** The outputs after the first one: `row:hero#2`. */
-  readonly outputs?: readonly FurtherOutput[] | undefined
-}
-
-export interface FurtherOutput extends LockedOutput {
-  /** Id of the run. Older versions keep `outputs` when they create the row again, so those of another run are ignored. */
-  readonly run: string
+  readonly outputs?: readonly LockedOutput[] | undefined
 }
 
 export interface Lock {
@@ -77,8 +72,7 @@ export function publicUrl(url: string): string {
 
 /** Returns the outputs of a run in the lock file, in their order. */
 export function outputsOf(made: Made | undefined): readonly LockedOutput[] {
-  if (made === undefined) return []
-  return [made, ...(made.outputs ?? []).filter(({ run }) => run === made.run)]
+  return made === undefined ? [] : [made, ...(made.outputs ?? [])]
 }
 
 const LOCK_VERSION = 2
@@ -90,21 +84,11 @@ export function lockText({ manifest, batch, working, entries }: Lock): string {
 }
 
 const HINT =
-  'Restore it from git. Without a lock file every run is created and paid for again, and existing files need --overwrite.'
-
-const CONFLICT = /(?<=^|\n)(<{7}|\|{7}|={7}|>{7})( |\r?\n|\r?$)/
+  'Restore it from git, or remove the conflict markers of a merge and keep the entries of both sides. ' +
+  'Without a lock file every run is created and paid for again, and existing files need --overwrite.'
 
 /** Parses the text of a lock file. Throws `usage`, with the path. */
 export function parseLock(text: string, path: string): Lock {
-  const marker = CONFLICT.exec(text)
-  if (marker !== null) {
-    const line = text.slice(0, marker.index).split('\n').length
-    throw usageError(
-      `${path}:${line}: the lock file contains merge conflict markers.`,
-      'Keep the entries of both sides and remove the markers. If a name occurs twice, keep the entry of the file that ' +
-        'you keep. Then run the batch again: it creates missing assets.',
-    )
-  }
   const value = parsed(text)
   if (!isObject(value)) throw usageError(`${path} is not a valid lock file: it is not a JSON object.`, HINT)
   const { version, manifest, batch, working, runs } = value
@@ -118,9 +102,9 @@ export function parseLock(text: string, path: string): Lock {
   const entries = new Map<string, Made>()
   for (const [written, entry] of Object.entries(runs)) {
     const name = written.normalize('NFC')
-    const made = isObject(entry) ? madeOf(entry) : undefined
-    if (made === undefined) throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
-    entries.set(name, made)
+    if (!isObject(entry) || !isMade(entry))
+      throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
+    entries.set(name, entry as unknown as Made)
   }
   return {
     ...newLock(),
@@ -142,22 +126,16 @@ function parsed(text: string): unknown {
 type Fields = Readonly<Record<string, unknown>>
 
 const optional = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-const isHash = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+const isHash = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
 
-function isOutput({ file, sha256, bytes }: Fields): boolean {
-  return typeof file === 'string' && file !== '' && isHash(sha256) && Number.isSafeInteger(bytes)
-}
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-function madeOf(fields: Fields): Made | undefined {
-  const { hash, model, run, outputs } = fields
-  const isWhole =
-    isHash(hash) &&
-    isOutput(fields) &&
-    [model, run].every((each) => typeof each === 'string' && each !== '') &&
-    (outputs === undefined || (Array.isArray(outputs) && outputs.every((each) => isOutput(each ?? {}))))
-  // The fields keep their order, so that the text stays as it is.
-  const missing = Object.fromEntries(
-    ['url', 'content_type', 'made_at'].filter((name) => fields[name] === undefined).map((name) => [name, '']),
-  )
-  return isWhole ? ({ ...fields, ...missing } as unknown as Made) : undefined
-}
+const isOutput = ({ file, sha256, bytes, url, content_type }: Fields): boolean =>
+  isText(file) && isHash(sha256) && Number.isSafeInteger(bytes) && isText(url) && isText(content_type)
+
+const isMade = (fields: Fields): boolean =>
+  isHash(fields.hash) &&
+  [fields.model, fields.run, fields.made_at].every(isText) &&
+  isOutput(fields) &&
+  (fields.outputs === undefined ||
+    (Array.isArray(fields.outputs) && fields.outputs.every((each) => isObject(each) && isOutput(each))))

@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { followLinks } from '../../host/file-system.js'
 import { writeJson } from '../../protocol/json.js'
 import { MEDIA_NOUNS, type MediaSummary, type MediaType, sourceFormOf } from '../../protocol/media.js'
-import { IMAGE_URLS, type MediaPlace, mediaSources, withMedia } from '../../protocol/media-parameters.js'
+import { type MediaPlace, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
 import type { ManifestEntry, MediaReference, RowReference, SentReference } from './entry.js'
@@ -92,11 +92,8 @@ export class MediaReader {
         return `"${shortened(text, 100)}" is not a valid URL`
       case 'standard input':
         return 'a manifest cannot read a file from standard input'
-      case 'data': {
-        // Lock files of earlier versions have the text of all others: the run is not paid again for it.
-        const summary = place.parameter === IMAGE_URLS ? rules.summaryOf(text) : undefined
-        return { from: 'url', place, text, summary }
-      }
+      case 'data':
+        return { from: 'url', place, text, summary: rules.summaryOf(text) }
       case 'url':
       case 'run':
         return { from: 'url', place, text }

@@ -2,7 +2,6 @@
  * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
-import { basename } from 'node:path'
 import { outputsOf } from '../lock/lock.js'
 import { isInPlace, mayWrite, type PlannedOutput } from './disk.js'
 import type { Flight, Paired } from './pair.js'
@@ -58,8 +57,6 @@ export interface DownloadAction {
 export interface CreateAction {
   readonly do: 'create'
   readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
-  /** What has changed since the file was made, where that is known: `model`, `row:hero`. */
-  readonly changed?: readonly string[]
 }
 
 export interface RowSituation extends Pick<Paired, 'hash' | 'locked' | 'flight'> {
@@ -80,7 +77,7 @@ export function decide(situation: RowSituation): RowAction {
     return output !== undefined && output.from === undefined && isInPlace(output.fact, sha256)
   })
   const at = isThere.indexOf(false)
-  const conflict = conflictIn(situation, isAsMade)
+  const conflict = conflictIn(situation)
 
   if (flight?.run !== undefined) {
     if (conflict !== undefined) return conflict
@@ -102,23 +99,19 @@ export function decide(situation: RowSituation): RowAction {
 }
 
 /** Finds the first output whose path has a file that must not be replaced. */
-function conflictIn(
-  { outputs, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
-  isAsMade: boolean,
-): ConflictAction | undefined {
+function conflictIn({
+  outputs,
+  locked,
+  flight,
+  placed = flight?.files ?? [],
+  flags,
+}: RowSituation): ConflictAction | undefined {
   const known = outputsOf(locked)
-  for (const [at, { file, fact, from }] of outputs.entries()) {
+  for (const [at, { file, fact }] of outputs.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
     if (fact.is === 'missing' || mayWrite(fact, flags.overwrite)) continue
     if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256))) continue
-    const { keeper } = fact
-    if (keeper !== undefined)
-      return { do: 'conflict', why: `the file of "${keeper}", which --only leaves out`, at, isForeign: false }
-    const made = known[at]?.file
-    // Not after a kill in the middle of a move, when the file has a hidden name.
-    const isMadeThere = isAsMade && from !== undefined && basename(from) === basename(made ?? '')
-    const result = isMadeThere ? `; the result is in ${made}` : ''
-    const why = made === file ? 'changed since it was downloaded' : `not created by this batch${result}`
+    const why = known[at]?.file === file ? 'changed since it was downloaded' : 'not created by this batch'
     return { do: 'conflict', why, at, isForeign: true }
   }
   return undefined

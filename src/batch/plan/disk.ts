@@ -29,10 +29,8 @@ export type FileFact =
       readonly sha256: string | undefined
       /** Whether the lock file lists it as an output that its row moves or no longer uses. It may then be replaced. */
       readonly isFree?: boolean
-      /** Name of the row whose file it is, if `--only` leaves that row out. It is never replaced. */
-      readonly keeper?: string | undefined
     }
-  /** A folder or a device. Never replaced. */
+  /** A folder, a device, or the file of a row that `--only` leaves out. Never replaced. */
   | { readonly is: 'other'; readonly what: string }
 
 export interface PlannedOutput {
@@ -116,12 +114,6 @@ export class Disk {
     return this.#options.allowOutside || this.#folder.isInside(file)
   }
 
-  /** Returns the hidden path at which a file waits until all files to be moved have left their places. */
-  stagedPath(to: string, sha256: string): string {
-    const { dir, base } = posix.parse(to)
-    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${sha256.slice(0, 12)}.move`)
-  }
-
   /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */
   async lookAt(entry: ManifestEntry, locked: Made | undefined, count = 0): Promise<readonly PlannedOutput[]> {
     const owned = outputsOf(locked)
@@ -190,7 +182,7 @@ export class Disk {
 
   /** Returns the absolute path of a locked output, if its file still exists there, or is being moved to `target`. */
   async #elsewhere(own: LockedOutput, target: string): Promise<string | undefined> {
-    for (const file of [own.file, this.stagedPath(target, own.sha256)]) {
+    for (const file of [own.file, stagedPath(target, own.sha256)]) {
       const path = resolve(this.#options.folder, file)
       const fact = this.mayUse(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
       if (isInPlace(fact, own.sha256)) return path
@@ -204,8 +196,10 @@ export class Disk {
     const fact = await factOf(resolve(this.#options.folder, file), isCandidate)
     if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.mayUse(file)) return fact
     const holders = this.#holdersOf(file).filter(({ output }) => output.sha256 === fact.sha256)
-    const keeper = holders.find(({ name }) => this.#options.keepsFiles(name))?.name
-    return { ...fact, isFree: holders.length > 0 && keeper === undefined, keeper }
+    const keeper = holders.find(({ name }) => this.#options.keepsFiles(name))
+    if (keeper !== undefined)
+      return { is: 'other', what: `the file of "${keeper.name}", which --only leaves out` }
+    return { ...fact, isFree: holders.length > 0 }
   }
 
   /** A file with the same bytes may belong to another entry, which will move it away. */
@@ -224,8 +218,7 @@ export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined
 
 /** Whether an output may be written at the path. `overwrite`: `--overwrite`. */
 export const mayWrite = (fact: FileFact, overwrite: boolean): boolean =>
-  fact.is === 'missing' ||
-  (fact.is === 'file' && (fact.isFree === true || (overwrite && fact.keeper === undefined)))
+  fact.is === 'missing' || (fact.is === 'file' && (fact.isFree === true || overwrite))
 
 function byStem(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
@@ -238,6 +231,12 @@ const withExtension = (openName: string, extension: string): string =>
 
 /** Leaves room for the rest of the name. */
 const MAX_STAGED_NAME_BYTES = 200
+
+/** Returns the hidden path at which a file waits until all files to be moved have left their places. */
+export function stagedPath(to: string, sha256: string): string {
+  const { dir, base } = posix.parse(to)
+  return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${sha256.slice(0, 12)}.move`)
+}
 
 /** Reads through links: an asset that is a link (git-annex, DVC) counts as its content. */
 async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {

@@ -1,10 +1,10 @@
 /** The plan of a batch: every run of the manifest with its action. Planning changes nothing. */
 import { resolve } from 'node:path'
 import { createSlots } from '../../host/slots.js'
-import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
+import { MediaSummary } from '../../protocol/media.js'
 import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { type Lock, type Made, outputsOf } from '../lock/lock.js'
+import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import {
   levelsOf,
   type Manifest,
@@ -46,13 +46,6 @@ export interface PlanStep extends Paired {
 /** A step that creates or downloads something. */
 export type ActiveStep = PlanStep & { readonly action: DownloadAction | CreateAction }
 
-/** A run in flight that may be paid for, but that no row of the plan uses. The user is warned about it. */
-export interface LeftRun {
-  readonly flight: Flight
-  /** `waiting`: the row has changed, unless the outputs that it uses are created again with the same bytes. */
-  readonly why: 'changed' | 'waiting' | 'forced' | 'removed'
-}
-
 export interface Plan {
   /** In the order of the manifest. */
   readonly steps: readonly PlanStep[]
@@ -61,11 +54,8 @@ export interface Plan {
    * exists, so that nothing is paid again if the row returns.
    */
   readonly entries: ReadonlyMap<string, Made>
-  /** Entries that are not in the manifest, and whose files no row is going to replace. */
-  readonly leftover: readonly { readonly name: string; readonly file: string }[]
-  readonly renamed: readonly { readonly from: string; readonly to: string }[]
-  /** Runs that may have been paid for, and that no row waits for. */
-  readonly left: readonly LeftRun[]
+  /** Runs in flight that may have been paid for, and that no row waits for. The user is warned about them. */
+  readonly left: readonly Flight[]
   readonly counts: Counts
   readonly disk: Disk
   readonly pairing: Pairing
@@ -74,8 +64,6 @@ export interface Plan {
 export interface Counts extends Readonly<Record<RowAction['do'], number>> {
   /** All rows, with `count` expanded. */
   readonly total: number
-  /** The minimum: a create and a status request for each new run, a status request for each download. */
-  readonly requests: number
 }
 
 export interface PlanOptions {
@@ -150,7 +138,7 @@ interface RowInput extends Unpaired, Pick<PlanStep, 'sources' | 'waitsFor'> {
   readonly blocked: BlockedAction | undefined
 }
 
-function inputOfRow({ entry, sources }: PlanRow, { steps, options }: Planning): RowInput {
+function inputOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowInput {
   const unknown: RowInput = { entry, sources, waitsFor: [], identities: [], blocked: undefined }
   const used = sources.flatMap((name) => steps.get(name) ?? [])
   const blocking = used.find(({ action }) => BLOCKING[action.do] !== undefined)
@@ -158,14 +146,10 @@ function inputOfRow({ entry, sources }: PlanRow, { steps, options }: Planning): 
     const by = blocking.entry.name
     return { ...unknown, blocked: { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by } }
   }
-  const outputs = new Map(used.map((step) => [step.entry.name, outputsAfter(step, options.manifest.folder)]))
-  const changing = sources.filter((name) => outputs.get(name) === undefined)
+  const changing = used.filter(isChanging).map((step) => step.entry.name)
   if (changing.length > 0) return { ...unknown, waitsFor: changing }
-  const identities = identitiesOf(entry, (name) => outputs.get(name) ?? [])
+  const identities = identitiesOf(entry, (name) => outputsOf(steps.get(name)?.locked))
   if (typeof identities !== 'string') return { ...unknown, identities }
-  // Older lock files list only one output of a run; a download finds the others.
-  const waitsFor = sources.filter((name) => steps.get(name)?.action.do === 'download')
-  if (waitsFor.length > 0) return { ...unknown, waitsFor }
   return { ...unknown, blocked: { do: 'blocked', why: identities, by: undefined } }
 }
 
@@ -176,19 +160,9 @@ const BLOCKING: Readonly<Partial<Record<RowAction['do'], string>>> = {
   blocked: 'is blocked',
 }
 
-type UsableOutput = Pick<MediaSummary, 'sha256' | 'bytes' | 'content_type'>
-
-/** Returns the outputs that a row will have. Undefined if they are not known yet. */
-function outputsAfter(
-  { action, locked, flight, outputs }: PlanStep,
-  folder: string,
-): readonly UsableOutput[] | undefined {
-  if (action.do === 'create') return undefined
-  if (action.do !== 'download' || action.why !== 'unfinished') return outputsOf(locked)
-  // A batch was killed after all of them got their names, and before the lock file had them.
-  const placed = outputs.flatMap((output) => placedFile(output, flight, folder) ?? [])
-  return placed.length > 0 && placed.length === flight?.urls.length ? placed : undefined
-}
+/** Whether the outputs of a row are not known yet. */
+const isChanging = ({ action }: PlanStep): boolean =>
+  action.do === 'create' || (action.do === 'download' && action.why === 'unfinished')
 
 /** The file that a killed batch has already given its name. */
 export const placedFile = ({ file, fact }: PlannedOutput, flight: Flight | undefined, folder: string) =>
@@ -200,12 +174,12 @@ export const placedFile = ({ file, fact }: PlannedOutput, flight: Flight | undef
  */
 export function identitiesOf(
   { identities, references }: ManifestEntry,
-  outputsOfRow: (name: string) => readonly UsableOutput[],
+  outputsOfRow: (name: string) => readonly LockedOutput[],
 ): readonly ModelInput[] | string {
   const sources: MediaSource[] = []
   for (const reference of references) {
     if (reference.from !== 'row') continue
-    const { text, source, type, place } = reference
+    const { text, source, place } = reference
     const outputs = outputsOfRow(source)
     const output = outputs[reference.output - 1]
     if (output === undefined) {
@@ -213,8 +187,6 @@ export function identitiesOf(
       return `${text}: the run of "${source}" has ${count}`
     }
     const { sha256, bytes, content_type } = output
-    if (type !== 'file' && content_type.split('/')[0] !== type)
-      return `${text} is not ${MEDIA_NOUNS[type]} (${content_type || 'unknown type'})`
     sources.push({ ...place, value: new MediaSummary(sha256, bytes, content_type) })
   }
   return sources.length === 0 ? identities : identities.map((each) => withMedia(each, sources))
@@ -237,14 +209,7 @@ async function stepFor(paired: RowInput & Paired, planning: Planning): Promise<P
   const placed = [flight, ...flights].flatMap((each) => each?.files ?? [])
   const outputs = await disk.lookAt(entry, locked, flight?.urls.length)
   const step = decided({ ...row, outputs, flags }, options.isElsewhere, placed)
-  if (blocked !== undefined) return { ...step, action: blocked, file: outputs[0]?.file ?? '' }
-  const { action } = step
-  if (action.do !== 'create' || action.why !== 'out_of_date') return step
-  const changed = [
-    ...(locked?.model === row.model ? [] : ['model']),
-    ...waitsFor.map((name) => `row:${name}`),
-  ]
-  return { ...step, action: { ...action, changed } }
+  return blocked === undefined ? step : { ...step, action: blocked, file: outputs[0]?.file ?? '' }
 }
 
 function decided(
@@ -268,8 +233,7 @@ export function decideAgain(
   const identities = identitiesOf(entry, (name) => outputsOf(lockOf(name)))
   if (typeof identities === 'string')
     return { ...step, action: { do: 'blocked', why: identities, by: undefined } }
-  const readings = pairing.readingsOf({ entry, identities })
-  const paired = pairing.takeFlight(entry, readings, lockOf(entry.name))
+  const paired = pairing.takeFlight(entry, pairing.hashesOf({ entry, identities }), lockOf(entry.name))
   return decided({ ...step, ...paired, waitsFor: [] }, isElsewhere)
 }
 
@@ -279,15 +243,12 @@ function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
   const kept = [...pairing.leftover()].filter(
     ([, made]) => !taken.has(disk.keyOf(made.file)) && disk.has(made),
   )
-  const planned = new Set(steps.flatMap(({ outputs }) => keysOf(outputs)))
   return {
     steps,
     entries: new Map([
       ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
       ...kept,
     ]),
-    leftover: kept.flatMap(([name, { file }]) => (planned.has(disk.keyOf(file)) ? [] : [{ name, file }])),
-    renamed: pairing.renamed,
     left: leftRunsOf(steps, pairing.leftFlights()),
     counts: countsOf(steps),
     disk,
@@ -296,19 +257,17 @@ function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
 }
 
 /** `left`: runs in flight that no row has taken. */
-function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readonly LeftRun[] {
+function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readonly Flight[] {
   const byName = new Map(steps.map((step) => [step.entry.name, step]))
-  const forced = steps.flatMap(({ action, flight }): readonly LeftRun[] =>
-    flight !== undefined && action.do === 'create' && action.why === 'forced'
-      ? [{ flight, why: 'forced' }]
-      : [],
+  const forced = steps.flatMap(({ action, flight }) =>
+    flight !== undefined && action.do === 'create' && action.why === 'forced' ? [flight] : [],
   )
-  const others = left.flatMap((flight): readonly LeftRun[] => {
-    const step = byName.get(flight.name)
-    if (step === undefined) return [{ flight, why: 'removed' }]
-    // If the row was made since, the batch that made it has warned about the run.
-    if (step.action.do === 'skip' || step.action.do === 'up_to_date') return []
-    return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
+  // If the row was made since, the batch that made it has warned about the run. A row that waits may still take it.
+  const isOpen = ({ action, waitsFor }: PlanStep) =>
+    action.do !== 'skip' && action.do !== 'up_to_date' && waitsFor.length === 0
+  const others = left.filter(({ name }) => {
+    const step = byName.get(name)
+    return step === undefined || isOpen(step)
   })
   return [...forced, ...others]
 }
@@ -316,8 +275,7 @@ function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readon
 function countsOf(steps: readonly PlanStep[]): Counts {
   const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 }
   for (const { action } of steps) counts[action.do]++
-  const fetched = steps.filter(({ action }) => action.do === 'download' && action.why !== 'moved').length
-  return { total: steps.length, ...counts, requests: 2 * counts.create + fetched }
+  return { total: steps.length, ...counts }
 }
 
 export const isActive = (step: PlanStep): step is ActiveStep =>

@@ -56,12 +56,6 @@ export interface Paired {
   readonly hash: string | undefined
 }
 
-/** A model and a hash that a run may have. */
-interface Reading {
-  readonly model: string
-  readonly hash: string
-}
-
 interface PairOptions {
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
@@ -74,9 +68,8 @@ interface PairOptions {
 }
 
 export class Pairing {
-  readonly renamed: { readonly from: string; readonly to: string }[] = []
   readonly #options: PairOptions
-  readonly #recorded: ReadonlyMap<Kind, ReadonlySet<string>>
+  readonly #recorded: Models
   readonly #names: ReadonlySet<string>
   /** Entries that no run has taken. */
   readonly #free: Map<string, Made>
@@ -94,7 +87,7 @@ export class Pairing {
     this.#waiting = new Map(entries.map((entry) => [entry.name, entry]))
     this.#free = new Map([...lock.entries].sort(([a], [b]) => byNumber(a, b)))
     this.#flights = new Set(flights)
-    this.#recorded = modelsByKind([...lock.entries.values(), ...flights])
+    this.#recorded = recordedModels(lock)
     for (const [name, { hash }] of this.#free) addTo(this.#byHash, hash, name)
     for (const flight of flights) addTo(this.#flightsByHash, flight.hash, flight)
   }
@@ -107,40 +100,36 @@ export class Pairing {
       found.set(row, this.#free.get(name))
       this.#free.delete(name)
     }
-    const read = rows.map((row) => ({ row, readings: this.readingsOf(row) }))
-    for (const { row, readings } of read) {
+    const read = rows.map((row) => ({ row, hashes: this.hashesOf(row) }))
+    for (const { row, hashes } of read) {
       const { name } = row.entry
       this.#waiting.delete(name)
       const own = this.#free.get(name)
-      const isOwn = readings.length === 0 || readings.some(({ hash }) => hash === own?.hash)
+      const isOwn = hashes.length === 0 || (own !== undefined && hashes.includes(own.hash))
       if (own !== undefined && (isOwn || !isSelected(row.entry))) take(row, name)
     }
-    for (const { row, readings } of read) {
-      const name = found.has(row) ? undefined : this.#firstFree(row.entry, readings)
-      if (name === undefined) continue
-      take(row, name)
-      this.renamed.push({ from: name, to: row.entry.name })
+    for (const { row, hashes } of read) {
+      const name = found.has(row) ? undefined : this.#firstFree(row.entry, hashes)
+      if (name !== undefined) take(row, name)
     }
-    return read.map(({ row, readings }) => {
+    return read.map(({ row, hashes }) => {
       if (!found.has(row)) take(row, row.entry.name)
-      return { ...row, ...this.takeFlight(row.entry, readings, found.get(row)) }
+      return { ...row, ...this.takeFlight(row.entry, hashes, found.get(row)) }
     })
   }
 
-  /** Returns the models and hashes that a run may have. Empty while its identities are unknown. */
-  readingsOf({ entry, identities }: Unpaired): readonly Reading[] {
-    return this.#modelsOf(entry).flatMap((model) =>
-      identities.map((identity) => ({ model, hash: identityOf(model, identity) })),
-    )
+  /** Returns the hashes that a run may have. Empty while its identities are unknown. */
+  hashesOf({ entry, identities }: Unpaired): readonly string[] {
+    const model = this.#modelOf(entry)
+    return model === undefined ? [] : identities.map((identity) => identityOf(model, identity))
   }
 
-  /** Without a model in the manifest or the settings: that of its entry, else those of the lock file. */
-  #modelsOf({ name, kind, model }: ManifestEntry): readonly string[] {
+  /** Without a model in the manifest or the settings: that of its entry, else the only one of the lock file. */
+  #modelOf({ name, kind, model }: ManifestEntry): string | undefined {
+    if (model !== undefined || kind === undefined) return model
     const { lock, models } = this.#options
-    const chosen = model ?? (kind && models[kind])
-    if (chosen !== undefined || kind === undefined) return chosen === undefined ? [] : [chosen]
     const own = lock.entries.get(name)
-    return [...new Set([...(own?.kind === kind ? [own.model] : []), ...(this.#recorded.get(kind) ?? [])])]
+    return models[kind] ?? (own?.kind === kind ? own.model : this.#recorded[kind])
   }
 
   /**
@@ -165,17 +154,13 @@ export class Pairing {
    * Takes a run in flight with one of these hashes: that of the row, else the oldest whose name has left the manifest. A
    * row that has a file of its hash takes only its own.
    */
-  takeFlight(entry: ManifestEntry, readings: readonly Reading[], locked: Made | undefined): Paired {
-    const flight = readings
-      .map(({ hash }) => this.#flightOf(entry.name, hash, locked?.hash === hash))
+  takeFlight(entry: ManifestEntry, hashes: readonly string[], locked: Made | undefined): Paired {
+    const flight = hashes
+      .map((hash) => this.#flightOf(entry.name, hash, locked?.hash === hash))
       .find((each) => each !== undefined)
     if (flight !== undefined) this.#flights.delete(flight)
-    const known = readings.find(({ hash }) => hash === locked?.hash || hash === flight?.hash)
-    const models = this.#modelsOf(entry)
-    // Of several models in the lock file, none is that of a new row.
-    const model = known?.model ?? (models.length === 1 ? models[0] : locked?.model)
-    const hash = known?.hash ?? readings.find((each) => each.model === model)?.hash
-    return { locked, flight, model, hash }
+    const known = hashes.find((hash) => hash === locked?.hash || hash === flight?.hash)
+    return { locked, flight, model: this.#modelOf(entry), hash: known ?? hashes[0] }
   }
 
   #flightOf(name: string, hash: string, isMade: boolean): Flight | undefined {
@@ -184,8 +169,8 @@ export class Pairing {
     return own ?? (isMade ? undefined : flights.findLast((each) => !this.#names.has(each.name)))
   }
 
-  #firstFree(entry: ManifestEntry, readings: readonly Reading[]): string | undefined {
-    for (const { hash } of readings) {
+  #firstFree(entry: ManifestEntry, hashes: readonly string[]): string | undefined {
+    for (const hash of hashes) {
       const names = this.#byHash.get(hash) ?? []
       // Drops the taken ones: with 10,000 runs of one input, each search would pass them all.
       while (names[0] !== undefined && !this.#free.has(names[0])) names.shift()
@@ -213,22 +198,13 @@ const knownPart = ({ kind, input, references }: ManifestEntry) => ({
   ),
 })
 
-interface RecordedRun {
-  readonly kind?: Kind | undefined
-  readonly model: string
-}
-
-function modelsByKind(runs: readonly RecordedRun[]): ReadonlyMap<Kind, ReadonlySet<string>> {
-  const ofKind = (kind: Kind) => runs.flatMap((each) => (each.kind === kind ? [each.model] : []))
-  return new Map(KINDS.map((kind) => [kind, new Set(ofKind(kind))]))
-}
-
 /** Returns the model of each kind for which the lock file has only one model. New rows use it too. */
 export const recordedModels = ({ entries }: Lock): Models =>
   Object.fromEntries(
-    [...modelsByKind([...entries.values()])].flatMap(([kind, models]) =>
-      models.size === 1 ? [...models].map((model) => [kind, model]) : [],
-    ),
+    KINDS.flatMap((kind) => {
+      const models = new Set([...entries.values()].flatMap((each) => (each.kind === kind ? each.model : [])))
+      return models.size === 1 ? [...models].map((model) => [kind, model]) : []
+    }),
   )
 
 const collator = new Intl.Collator('en', { numeric: true })

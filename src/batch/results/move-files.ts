@@ -14,7 +14,7 @@ import { describeError } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
-import { type Disk, isInPlace, mayWrite, unchangedHash } from '../plan/disk.js'
+import { type Disk, isInPlace, mayWrite, stagedPath, unchangedHash } from '../plan/disk.js'
 import type { PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
@@ -75,7 +75,7 @@ function movesOf(
     if (from === undefined && !isInPlace(fact, output.sha256)) return []
     if (from !== undefined && !mayWrite(fact, flags.overwrite)) return []
     const replaces = fact.is === 'missing' ? undefined : fact.isFree ? fact.sha256 : 'any file'
-    const staged = resolve(folder, disk.stagedPath(to, output.sha256))
+    const staged = resolve(folder, stagedPath(to, output.sha256))
     return [{ name: entry.name, output, from, to, target: resolve(folder, to), staged, replaces }]
   })
 }

@@ -7,8 +7,8 @@ import { RushesError } from '../../errors.js'
 import { exists } from '../../host/file-system.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
-import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
-import { isInPlace, mayWrite, type PlannedOutput, unchangedHash } from '../plan/disk.js'
+import { type LockedOutput, outputsOf } from '../lock/lock.js'
+import { isInPlace, type PlannedOutput, unchangedHash } from '../plan/disk.js'
 import { type ActiveStep, type Plan, placedFile } from '../plan/index.js'
 
 /** Path of an output. */
@@ -47,10 +47,7 @@ export class Places {
     this.#known = isAgain ? outputsOf(locked) : []
   }
 
-  /**
-   * Returns the paths of the outputs from this index on. For a new run the number of outputs is known only now. Throws
-   * `download_failed` if an output that was not in the plan would replace a file.
-   */
+  /** Returns the paths of the outputs from this index on. For a new run the number of outputs is known only now. */
   async namesFor(urls: readonly string[], from: number): Promise<readonly string[]> {
     const { entry, locked, outputs } = this.#step
     const { disk } = this.#options.plan
@@ -75,19 +72,10 @@ export class Places {
       return { path: resolve(folder, name), replaces: undefined }
     }
     // The plan checked only the outputs that it knew.
-    const isPlanned = at < outputs.length
-    if (!isPlanned && this.#known.length === 0) this.#refuseFile(output)
-    const isChecked = fact.is === 'file' && (isPlanned || fact.isFree)
+    const isChecked = fact.is === 'file' && (at < outputs.length || fact.isFree)
     // The bytes of a new run decide its extension; a file that is downloaded again keeps the one that it had.
     const path = resolve(folder, this.#known[at] === undefined ? name : file)
     return { path, replaces: isChecked ? fact.sha256 : undefined }
-  }
-
-  #refuseFile({ file, fact }: PlannedOutput): void {
-    if (mayWrite(fact, this.#step.flags.overwrite)) return
-    throw new RushesError('download_failed', `${file} already exists, and is not a file of this run.`, {
-      hint: `Move it away, or replace it with --overwrite. The run is paid for: ${this.#options.continuation} downloads it then.`,
-    })
   }
 
   /**
@@ -111,21 +99,6 @@ export class Places {
     const beside = freeNameBeside(path, this.#options)
     this.#kept.set(beside, path)
     return { path: beside, mayReplace: false }
-  }
-
-  /** Warns about files of an earlier run that this one has not replaced: it has fewer outputs, or other extensions. */
-  leftBehind(made: Made): readonly string[] {
-    const { folder, plan } = this.#options
-    const { entry, locked } = this.#step
-    const used = new Set(outputsOf(made).map(({ file }) => file))
-    const kept = new Set(this.#kept.values())
-    const isOfOther = (file: string) =>
-      plan.steps.some((step) => step.entry !== entry && step.outputs.some((each) => each.file === file))
-    return outputsOf(locked).flatMap(({ file }) =>
-      used.has(file) || kept.has(resolve(folder, file)) || !exists(resolve(folder, file)) || isOfOther(file)
-        ? []
-        : [`${file} is from an earlier run of ${entry.name}, and stays as it is`],
-    )
   }
 
   /** The error for files that were kept. */

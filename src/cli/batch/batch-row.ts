@@ -8,13 +8,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { relative, resolve } from 'node:path'
-import {
-  type FurtherOutput,
-  type LockedOutput,
-  type Made,
-  outputsOf,
-  publicUrl,
-} from '../../batch/lock/lock.js'
+import { type LockedOutput, type Made, outputsOf, publicUrl } from '../../batch/lock/lock.js'
 import { inputToSend } from '../../batch/manifest/sources.js'
 import { type ActiveStep, decideAgain, isActive, needsService } from '../../batch/plan/index.js'
 import type { Flight } from '../../batch/plan/pair.js'
@@ -171,7 +165,7 @@ export class BatchRow implements Row {
     lock.file.set(this.name, this.#made)
     // Also where it had another name: the lock file closes only the earlier creates of this one.
     if (step.action.do === 'create' && step.flight?.row !== undefined) runs.journal?.closed(step.flight.row)
-    this.#warnings.push(...warnings, ...places.leftBehind(this.#made))
+    this.#warnings.push(...warnings)
     this.#kept = places.keptError()?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }
   }
@@ -179,12 +173,11 @@ export class BatchRow implements Row {
   #madeOf(run: Run, files: readonly DownloadedFile[]): Made {
     const { batch, lock, runs } = this.#parts
     const { hash = '', model = '', entry } = this.step
-    const [first, ...others] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {
+    const [first, ...outputs] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {
       const file = relative(batch.manifest.folder, path).replaceAll('\\', '/')
       return { url: publicUrl(url), file, sha256, bytes, content_type }
     })
     if (first === undefined) throw new Error('a succeeded run has an output')
-    const outputs = others.map((each): FurtherOutput => ({ run: run.id, ...each }))
     const inputs: Record<string, string> = {}
     for (const used of entry.references) {
       const made = used.from === 'row' && outputsOf(lock.file.get(used.source))[used.output - 1]

@@ -4,7 +4,7 @@ import { outputsOf } from '../../batch/lock/lock.js'
 import { OPEN } from '../../batch/manifest/outputs.js'
 import type { RowAction } from '../../batch/plan/decide.js'
 import { isInPlace } from '../../batch/plan/disk.js'
-import { activeSteps, type LeftRun, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { activeSteps, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import type { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
@@ -27,7 +27,7 @@ export async function printPlan(ctx: Context, batch: PreparedBatch): Promise<voi
   const cells = out.stdoutIsTerminal ? shownCells : cellsOf
   const rows = selectedSteps(plan).map((step) => cells(step))
   if (!out.mode.json && rows.length > 0) await printTable(out, PLAN_HEADER, rows)
-  printNotes(ctx, plan)
+  warnOfLeft(ctx, plan)
   out.note(planLine(ctx, plan, options.limit.prices))
 }
 
@@ -72,41 +72,26 @@ const openSteps = (plan: Plan): readonly PlanStep[] =>
 /** Maximum number of warnings: one screen. `--json` has all runs. */
 const MAX_SHOWN = 20
 
-const WHY: Readonly<Record<LeftRun['why'], string>> = {
-  changed: 'the manifest has changed since',
-  waiting: 'files that it uses are still to come',
-  forced: '--force creates it again',
-  removed: 'the manifest no longer has it',
-}
-
-/** Prints what the rows do not show, and warns about runs that no row uses: they may be paid for. */
-export function printNotes({ out, globals }: Context, { renamed, leftover, left }: Plan): void {
-  for (const { from, to } of renamed) out.note(`"${from}" was renamed to "${to}" (same model and input)`)
-  if (leftover.length > 0) {
-    const names = leftover.map(({ name, file }) => `${name} (${file})`)
-    out.note(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
-  }
-  for (const { flight, why } of left.slice(0, MAX_SHOWN)) {
-    const { name, run, key } = flight
+/** Warns about runs that no row uses: they may be paid for. */
+export function warnOfLeft({ out, globals }: Context, { left }: Plan): void {
+  for (const { name, run, key } of left.slice(0, MAX_SHOWN))
     if (run === undefined)
       out.warn(
-        `${name}: the outcome of an earlier create${key === undefined ? '' : ` (${key})`} is unknown, and ${WHY[why]}. ` +
+        `${name}: the outcome of an earlier create${key === undefined ? '' : ` (${key})`} is unknown. ` +
           'A run may exist that nothing waits for: check the runs of your account.',
       )
     else
       out.warn(
-        `${name}: ${run} has not been downloaded, and ${WHY[why]}. This batch does not wait for it` +
-          `${why === 'waiting' ? ' unless they have the same bytes as before' : ''}. ` +
+        `${name}: ${run} has not been downloaded, and this batch does not wait for it. ` +
           `To get its result: ${resumeCommand(globals, 'wait', [run], ['-d'])}`,
       )
-  }
   const more = left.length - MAX_SHOWN
   if (more > 0) out.warn(`${more} more runs are not waited for. --json names them all.`)
 }
 
 /** All keys are always present. Unknown values are null. */
 const leftRunsJson = ({ left }: Plan) =>
-  left.map(({ flight: { name, run, key }, why }) => ({ name, run: run ?? null, key: key ?? null, why }))
+  left.map(({ name, run, key }) => ({ name, run: run ?? null, key: key ?? null }))
 
 /** Collects and prints the results of the rows. */
 export class Report {
@@ -261,10 +246,8 @@ function reasonOf(action: RowAction): string {
       return ''
     case 'unconfirmed':
       return action.key ?? ''
-    case 'create': {
-      const { changed = [], why } = action
-      return why === 'out_of_date' ? `${changed.join(', ') || 'input'} changed` : why
-    }
+    case 'create':
+      return action.why === 'out_of_date' ? 'model or input changed' : action.why
     default:
       return action.why
   }

@@ -20,7 +20,7 @@ import { plural } from '../terminal/format.js'
 import { BatchLock } from './batch-lock.js'
 import { BatchRow } from './batch-row.js'
 import { type PreparedBatch, sumPlan } from './prepare.js'
-import { planLine, printNotes, Report, reportPlan } from './report.js'
+import { planLine, Report, reportPlan, warnOfLeft } from './report.js'
 
 /** Runs the batch, whose claim is held. Returns the exit code. */
 export async function runBatch(ctx: Context, batch: PreparedBatch): Promise<number> {
@@ -92,7 +92,7 @@ async function carryOutBatch(
   }).catch((error: unknown) => lock.throwFailed(error))
   const plan = { ...prepared.plan, steps }
   const batch = { ...prepared, plan }
-  printNotes(ctx, plan)
+  warnOfLeft(ctx, plan)
   if (plan.counts.create > 0) ctx.out.note(planLine(ctx, plan, batch.options.limit.prices))
   const view = await RunsView.open(ctx, activeSteps(plan).length)
   let lockErrors: readonly RushesError[] = []

@@ -39,8 +39,11 @@ const UPSCALE = {
   },
 }
 
-const add = ({ run }: CliService, document: object) =>
-  run('models add -', { stdin: JSON.stringify(document) })
+function add({ run, home }: CliService, document: object) {
+  const path = join(home, 'model.json')
+  writeFileSync(path, JSON.stringify(document))
+  return run(`models add ${path}`)
+}
 
 /** The service, with a list of models, and the number of requests for it. */
 async function withList(models: readonly object[]) {

@@ -156,7 +156,7 @@ it.each<readonly [CommandLine, RegExp]>([
     /See `rushes models rushes\/preview-image --local`/,
   ],
   ['serve --role wroker', /Unknown role "wroker"\. Did you mean "worker"\?/],
-  ['models imag', /Did you mean "image"\?/],
+  ['models rushes/preview-imag --local', /Did you mean "rushes\/preview-image"\?/],
 ])('the usage error of rushes %s names the word that was meant', async (line, message) => {
   const env = { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' }
   expect(usageErrorOf(await runCli(line, { env }))).toMatch(message)

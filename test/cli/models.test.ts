@@ -161,7 +161,7 @@ it('models prints the list that the service has now, or the kept one with a warn
 })
 
 it.each<[string, Scripted, number, RegExp]>([
-  ['404', { status: 404 }, 0, /has no list of models: it answered 404\./],
+  ['404', { status: 404 }, 0, /There is no list of models of the service: it answered 404\./],
   ['a page', { status: 200, body: '<html>' }, 0, /its response is not a list of models/],
   ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
   ['401', { status: 401 }, 4, /error: The service answered 401/],
@@ -274,7 +274,7 @@ it('run model checks --input with the document of the model', async () => {
 })
 
 it('an added model shows its parameters and its price, and can be removed', async () => {
-  const { run } = createHome({ models: [STILL] })
+  const { home, run } = createHome({ models: [STILL] })
   const { stdout } = await run('models acme/still-2')
   expect(stdout.split('\n')).toEqual(
     expect.arrayContaining([
@@ -293,9 +293,9 @@ it('an added model shows its parameters and its price, and can be removed', asyn
   expect(document.price).toEqual(STILL.price)
   const { steps, loras, sampler, guidance, transparent } = STILL.input.properties
   expect(document.input.properties).toMatchObject({ steps, loras, sampler, guidance, transparent })
-  expect((await run('models add -', { stdin: JSON.stringify(STILL) })).stderr).toBe(
-    'Replaced acme/still-2.\n',
-  )
+  const file = join(home, 'still-2.json')
+  writeFileSync(file, JSON.stringify(STILL))
+  expect((await run(`models add ${file}`)).stderr).toBe('Added acme/still-2.\n')
   expect((await run('models remove acme/still-2')).stderr).toBe('Removed acme/still-2.\n')
   expect(await run('models remove acme/still-2')).toMatchObject({ code: 2 })
   expect((await run('models acme/still-2')).stderr).toContain('Unknown model "acme/still-2".')
@@ -481,7 +481,9 @@ it('a kept list is removed when the service has none any more, and stays after a
 it('an added model whose file is damaged is not checked, with one warning, and the model of the service does not replace it', async () => {
   const { run, home, creates } = open()
   await run('models --refresh')
-  await run('models add -', { stdin: JSON.stringify(STILL) })
+  const file = join(home, 'still-2.json')
+  writeFileSync(file, JSON.stringify(STILL))
+  await run(`models add ${file}`)
   writeFileSync(addedModelPath(join(home, 'config'), STILL.name), '{"name":')
   expect(await run(`${LINE} --input '{"steps":99}'`)).toMatchObject({
     code: 0,

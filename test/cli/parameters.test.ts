@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { writeJson } from '../../src/protocol/json.js'
 import {
@@ -105,7 +107,9 @@ const SEED = '18446744073709551613'
 
 it('an integer of 64 bits keeps its digits from a flag or --input to the service, the journal and the documents', async () => {
   const service = await createCliService({ models: [{ document: WIDE }] })
-  outputOf(await service.run('models add -', { stdin: writeJson(WIDE) }))
+  const path = join(service.home, 'wide.json')
+  writeFileSync(path, writeJson(WIDE))
+  outputOf(await service.run(`models add ${path}`))
   const run = (...more: readonly string[]) =>
     service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
   for (const words of [

@@ -1,5 +1,5 @@
 /** Prices of the profile and of documents: the settings, `rushes models`, and what `run` estimates, limits and records. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Prices, readPrices } from '../../src/cli/models/prices.js'
@@ -11,6 +11,7 @@ import {
   objects,
   outputOf,
   SET,
+  temporaryFolder,
   usageErrorOf,
 } from '../support/index.js'
 
@@ -147,7 +148,9 @@ it('models <model> --json prints a document with the price, which can be added a
     price: { run: 0.5, factors: { hd: { true: 2 } } },
     ...{ price_source: 'config', currency: 'credits' },
   })
-  outputOf(await run('models add -', { stdin: stdout }))
+  const path = join(temporaryFolder(), 'still-2.json')
+  writeFileSync(path, stdout)
+  outputOf(await run(`models add ${path}`))
   const unknown = JSON.parse(outputOf(await run('models acme/cinema-1 --json')))
   expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
 })

@@ -86,7 +86,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): string {
   const shared = longest.map((words) => SHARED[words]).find((name) => name !== undefined)
   if (shared !== undefined) return shared
   if (command === 'models' && second !== undefined && second !== 'list' && !SCHEMAS.has(`models-${second}`))
-    return second.includes('/') ? 'model-document' : 'model'
+    return 'model-document'
   return SCHEMAS.has(`${first}-${second}`) ? `${first}-${second}` : command
 }
 

@@ -194,13 +194,13 @@ export const builtInDocument = (kind: Kind, name = ''): ModelDocument => ({
 type FoundDocument = ModelDocument | 'invalid' | undefined
 
 /** Finds the document that was added for a model. */
-export function findAdded(configFolder: string, model: string): FoundDocument {
+function findAdded(configFolder: string, model: string): FoundDocument {
   const document = readAdded(addedModelPath(configFolder, model))
   return document === 'invalid' || document?.name === model ? document : undefined
 }
 
 /** Lists all added documents by their paths. */
-export function listAdded(configFolder: string): ReadonlyMap<string, FoundDocument> {
+function listAdded(configFolder: string): ReadonlyMap<string, FoundDocument> {
   const folder = addedModelsFolder(configFolder)
   let names: readonly string[] = []
   try {

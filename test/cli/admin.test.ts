@@ -281,11 +281,6 @@ describe.skipIf(usesPostgres)('admin', () => {
   const damages: [name: string, damage: (path: string) => void, says: RegExp][] = [
     ['text', (path) => writeFileSync(path, 'no database '.repeat(100)), /is damaged, or not a database/],
     ['an empty file', (path) => writeFileSync(path, ''), /is empty: the accounts and runs/],
-    [
-      'another database',
-      (path) => openDatabase({ path, migrations: ['CREATE TABLE notes (text)'] }).close(),
-      /is the database of another program/,
-    ],
   ]
   it.each(damages)(
     'refuses %s in the place of its database, says what to do, and leaves it',

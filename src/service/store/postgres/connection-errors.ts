@@ -51,6 +51,8 @@ export function driverUrl(url: string): string {
 /** What to do about a failed connection, by the error's code and text. The first that matches counts. */
 const HINTS: readonly (readonly [RegExp, string])[] = [
   [/^3D000/, 'Create it first: `CREATE DATABASE <name>`.'],
+  [/^42501/, 'Grant it: `GRANT CREATE ON DATABASE <name> TO <user>`.'],
+  [/^25006/, 'Use the primary server.'],
   [
     /SSL|certificate|self-signed/i,
     'Add sslrootcert=<file> to the URL, with the certificate of the authority of the server. ' +

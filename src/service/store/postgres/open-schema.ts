@@ -1,6 +1,5 @@
 /** Creates the schema at the first start, brings an older one up to date, and explains why a database cannot be used. */
-import { type RushesError, usageError } from '../../../errors.js'
-import { errorCode } from '../../../host/system-error.js'
+import { usageError } from '../../../errors.js'
 import { FORMAT, scriptsOf } from '../schema.js'
 import { checkUrl, explainConnection, nameOf } from './connection-errors.js'
 import { type Client, createClient } from './database.js'
@@ -48,7 +47,7 @@ export async function openSchema(url: string, { make = true } = {}): Promise<voi
     await client.query('BEGIN')
     // Processes that start at once wait for each other.
     await client.query(`SELECT pg_advisory_xact_lock(${FORMAT_LOCK})`)
-    const version = await findVersion(client, url)
+    const version = await findVersion(client)
     if (version > FORMAT)
       throw usageError(
         `${nameOf(url)} was written by a later version of rushes: it has format ${version}, ` +
@@ -65,7 +64,7 @@ export async function openSchema(url: string, { make = true } = {}): Promise<voi
       await client.query(`CREATE SCHEMA IF NOT EXISTS rushes; SET LOCAL search_path = rushes; ${missing}`)
     await client.query('COMMIT')
   } catch (error) {
-    throw explainRights(url, error) ?? explainConnection(url, error) ?? error
+    throw explainConnection(url, error) ?? error
   } finally {
     await client.end().catch(() => {})
   }
@@ -84,55 +83,18 @@ async function connect(url: string): Promise<Client> {
 }
 
 async function checkServer(client: Client, url: string): Promise<void> {
-  const { rows } = await client.query(`
-    SELECT current_setting('server_version_num')::integer / 10000 AS version,
-      current_setting('server_encoding') AS encoding, current_setting('transaction_read_only') = 'on' AS "isReadOnly"`)
-  const { version, encoding, isReadOnly } = rows[0] as {
-    version: number
-    encoding: string
-    isReadOnly: boolean
-  }
+  const find = "SELECT current_setting('server_version_num')::integer / 10000 AS version"
+  const version = Number((await client.query(find)).rows[0]?.version)
   if (version < MIN_VERSION)
     throw usageError(
       `${nameOf(url)} is PostgreSQL ${version}; rushes needs ${MIN_VERSION} or later.`,
       'Update the server, or use another one (--database).',
     )
-  if (encoding !== 'UTF8')
-    throw usageError(
-      `${nameOf(url)} has the encoding ${encoding}; rushes needs UTF8.`,
-      "Create a database for it: `CREATE DATABASE rushes ENCODING 'UTF8' TEMPLATE template0`.",
-    )
-  if (isReadOnly) throw readOnly(url)
 }
 
-const readOnly = (url: string): RushesError =>
-  usageError(
-    `${nameOf(url)} is read-only.`,
-    'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
-  )
-
-/** Returns the version of the schema, or 0 if it has none yet. Throws if it belongs to another program. */
-async function findVersion(client: Client, url: string): Promise<number> {
-  const { rows } = await client.query(`
-    SELECT to_regclass('rushes.format') IS NOT NULL AS "hasFormat",
-      EXISTS (SELECT 1 FROM pg_class WHERE relkind IN ('r', 'p', 'f', 'm', 'v') AND relnamespace = to_regnamespace('rushes'))
-        AS "hasTables"`)
-  const { hasFormat, hasTables } = rows[0] as { hasFormat: boolean; hasTables: boolean }
-  if (hasFormat) return Number((await client.query('SELECT version FROM rushes.format')).rows[0]?.version)
-  if (hasTables)
-    throw usageError(
-      `The schema "rushes" in ${nameOf(url)} has the tables of another program.`,
-      'Use another database (--database).',
-    )
-  return 0
-}
-
-/** Explains missing rights. Returns undefined for other errors. */
-function explainRights(url: string, error: unknown): RushesError | undefined {
-  if (errorCode(error) === '42501')
-    return usageError(
-      `The user of ${nameOf(url)} may not create or use the schema "rushes": ${(error as Error).message}.`,
-      'Grant it: `GRANT CREATE ON DATABASE <name> TO <user>`, or make this user the owner of the database.',
-    )
-  return errorCode(error) === '25006' ? readOnly(url) : undefined
+/** Returns the version of the schema, or 0 if it has none yet. */
+async function findVersion(client: Client): Promise<number> {
+  const { rows } = await client.query(`SELECT to_regclass('rushes.format') IS NOT NULL AS "hasFormat"`)
+  if (!rows[0]?.hasFormat) return 0
+  return Number((await client.query('SELECT version FROM rushes.format')).rows[0]?.version)
 }

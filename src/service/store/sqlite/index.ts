@@ -3,7 +3,6 @@ import { existsSync, statSync } from 'node:fs'
 import { RushesError, usageError } from '../../../errors.js'
 import { type Clock, systemClock } from '../../../host/clock.js'
 import {
-  BUSY_TIMEOUT_MS,
   isCorruption,
   isEmpty,
   NewerFormat,
@@ -12,7 +11,6 @@ import {
   quarantineForeignLog,
   ReplacedFile,
   type SqlValue as SqliteValue,
-  withDatabase,
 } from '../../../host/database.js'
 import { errorCode, isBusy } from '../../../host/system-error.js'
 import { createStore, type Store, type StoreParts } from '../index.js'
@@ -22,7 +20,6 @@ import {
   type Database,
   DatabaseRetry,
   type Queries,
-  type Row,
   type SqlValue,
   type Values,
 } from '../sql.js'
@@ -58,29 +55,11 @@ export function openServiceDatabase(
 ): OpenDatabase {
   refuseLost(path)
   try {
-    if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
+    if (existsSync(path)) quarantineForeignLog(path)
     return openDatabase({ ...options, path, migrations: SQLITE_SCRIPTS })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   }
-}
-
-/** Throws for a database of another program, before anything in it is created or changed. */
-function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
-  quarantineForeignLog(path)
-  const [found] = withDatabase(path, busyTimeoutMs, (database) =>
-    database
-      .prepare(
-        `SELECT count(*) AS tables, coalesce(sum(name IN ('accounts', 'keys', 'runs')), 0) AS ours
-         FROM sqlite_schema WHERE type = 'table'`,
-      )
-      .all(),
-  ) as readonly Row[]
-  if (Number(found?.tables) > 0 && Number(found?.ours) < 3)
-    throw usageError(
-      `${path} is the database of another program, not of a service.`,
-      'Use the data folder of a service (--data), or restore a backup (docs/operations.md).',
-    )
 }
 
 /** Throws if the database was lost: a service must not continue with a new database and a new first key. */

@@ -36,8 +36,8 @@ export const readConsoleFiles = (): Promise<AssetFiles | undefined> =>
 
 /** Opens the engine of `--engine`: asks its server for the name of the model. */
 export const openLineEngine = async (app: App, flag: string): Promise<OpenedEngine> => {
-  const { env, clock, interrupts } = app
-  return openLocalEngine({ flag, env, clock, signal: interrupts.first, fetch: await app.fetch() })
+  const { clock, interrupts } = app
+  return openLocalEngine({ flag, clock, signal: interrupts.first, fetch: await app.fetch() })
 }
 
 /** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
@@ -70,8 +70,7 @@ export async function openLocalService(
   if (lineEngine !== undefined) {
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
     const [own] = set.models
-    if (all !== undefined && own !== undefined)
-      out.note(`Model: ${own.document.name} (${own.engineText})${own.payer ? `, ${own.payer}` : ''}.`)
+    if (all !== undefined && own !== undefined) out.note(`Model: ${own.document.name}.`)
   }
   const service = await createService({
     dataFolder: join(stateFolder, LOCAL_FOLDER),

@@ -12,7 +12,7 @@ import { readText } from '../../host/response-body.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { PROVIDERS } from '../../service/engines/hosted/providers.js'
-import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
+import { type EngineWord, readEngineWord } from '../../service/models/engine-word.js'
 import type { AddedModel, ModelSet } from '../../service/models/model-set.js'
 import { PREVIEW_DOCUMENTS, PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
@@ -56,17 +56,16 @@ export interface OpenedEngine extends AddedModel {
 interface OpenEngineOptions {
   /** Value of `--engine`, with its kind if it is known. */
   readonly flag: string
-  readonly env: Env
   readonly fetch: Fetch
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
-/** Asks the server for its model. Throws `usage` for an invalid word, and `no_api_key` if the server wants another key. */
+/** Asks the server for its model. Throws `usage` for an invalid word, and `no_api_key` if the server wants a key. */
 export async function openLocalEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
-  const { flag, env } = options
+  const { flag } = options
   const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
-  const read = withKeyVariable(readEngineWord(typed, '--engine '), env)
+  const read = readEngineWord(typed, '--engine ')
   const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
   checkCommand(read)
   const word: EngineWord = read.workflow === undefined ? read : { ...read, workflow: resolve(read.workflow) }
@@ -132,21 +131,19 @@ const MAX_BYTES = 1_048_576
 
 /** A server that sends no answer in time, or another one, may be busy. */
 async function askServer(
-  { type, url = '', key_env: variable }: EngineWord,
-  { env, fetch, clock, signal }: OpenEngineOptions,
+  { type, url = '' }: EngineWord,
+  { fetch, clock, signal }: OpenEngineOptions,
 ): Promise<ServerAnswer> {
   const path = PATHS[type]
-  const key = variable === undefined ? undefined : env[variable]?.trim() || undefined
-  // A key that is not set is reported with the problems of the engine.
-  if (path === undefined || !URL.canParse(url) || (variable !== undefined && key === undefined)) return {}
-  const headers = { accept: 'application/json', ...(key && { authorization: `Bearer ${key}` }) }
+  if (path === undefined || !URL.canParse(url)) return {}
+  const headers = { accept: 'application/json' }
   const request = { method: 'GET', url: new URL(`${url.replace(/\/+$/, '')}/${path}`), headers } as const
   const limit = { timeoutMs: TIMEOUT_MS, reason: () => new Error('no response'), clock, signal }
   try {
     return await withTimeout(async (limited) => {
       const response = await fetch({ ...request, signal: limited })
       const body = parseJson(await readText(response, MAX_BYTES))
-      if (response.status === 401) throw unauthorizedError(url, variable)
+      if (response.status === 401) throw unauthorizedError(url)
       if (response.status !== 200 || !body.ok) return {}
       return { model: type === 'sdcpp' ? modelOfSdcpp(body.value) : onlyModel(body.value) }
     }, limit)
@@ -175,10 +172,7 @@ const refusedError = (url: string) =>
   })
 
 /** Thrown before a run exists. */
-const unauthorizedError = (url: string, variable: string | undefined) =>
+const unauthorizedError = (url: string) =>
   new RushesError('no_api_key', `The server at ${new URL(url).origin} refused access. No run was created.`, {
-    hint:
-      variable === undefined
-        ? 'Set its key in RUSHES_ENGINE_KEY.'
-        : `Check the key in ${variable}, which is sent to the server of --engine.`,
+    hint: 'Write a model file that names the variable of its key as key_env (docs/engines.md).',
   })

@@ -126,9 +126,7 @@ export interface Engine {
    * continues after `JobDetached`; any other reason cancels it.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
-  /**
-   * Time limit of one job, without the time to load its references. Undefined: the service's limit. Infinity: no limit.
-   */
+  /** Time limit of one job, without the time to load its references. Default: one hour. */
   limitMs?(model: string): number | undefined
   /**
    * Called for a canceled run, after its render has ended, until the job is canceled: cancels it by its own id. Undefined: the

@@ -23,8 +23,8 @@ interface AnsweredRequest {
 
 /** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
 const QUEUE_LIMIT_MS = 1_000
-/** Buckets in seconds, from a preview image to the time limit of an engine (30 minutes). */
-const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800]
+/** Buckets in seconds, from a preview image to the time limit of a run (one hour). */
+const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 3_600]
 const METRICS_PATH = '/metrics'
 const METHODS = ['GET', 'HEAD', 'POST']
 

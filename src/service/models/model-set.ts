@@ -7,7 +7,7 @@ import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/settings.js'
-import { readEngineWord, withKeyVariable } from './engine-word.js'
+import { readEngineWord } from './engine-word.js'
 import { chargesForRuns, failing, type ModelWithEngine, previewOf, withEngine } from './model-with-engine.js'
 import { PREVIEW_DOCUMENTS, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
 
@@ -33,7 +33,7 @@ export interface ModelSources {
   readonly path?: string | undefined
   /** By kind: a shell command, or the short form of an engine, such as `images:http://127.0.0.1:1234/v1`. */
   readonly engines?: Partial<Readonly<Record<Kind, string>>>
-  /** A model in addition to those of the documents. It gets another name if a document has the same. */
+  /** A model in addition to those of the documents. */
   readonly added?: AddedModel | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   /** False for a node that renders nothing: it needs neither the files nor the keys of engines. Default: true. */
@@ -51,9 +51,6 @@ export interface AddedModel {
   readonly flag: string
 }
 
-/** Time limit of a run of every engine but the preview, unless its document has a `timeout`. */
-const RUN_LIMIT_MS = 30 * 60_000
-
 /** The models without a setting. */
 export const PREVIEW_SET: ModelSet = createModelSet(PREVIEW_MODELS.map(({ document }) => previewOf(document)))
 
@@ -65,8 +62,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const loaded = await loadEngines()
   const { types } = loaded
   const documents = path === undefined ? [] : loaded.readModels({ path, env, types, readsEngines, isCharged })
-  const own =
-    added && openAdded({ ...added, document: freelyNamed(added.document, documents) }, sources, loaded)
+  const own = added && openAdded(added, sources, loaded)
   const others = KINDS.flatMap((kind) => {
     const word = engines[kind]
     const ofKind = documents.filter(({ document }) => document.kind === kind)
@@ -80,7 +76,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     }
     const document = PREVIEW_DOCUMENTS[kind]
     if (word === undefined) return previewOf(previewDocument(document))
-    const engine = withKeyVariable(readEngineWord(word, `--engine ${kind}=`), env)
+    const engine = readEngineWord(word, `--engine ${kind}=`)
     const flag = `--engine ${kind}=${engine.type === 'command' ? '' : `${engine.type}:`}…`
     const opened = openAdded({ document, engine, flag }, sources, loaded, readsEngines)
     return readsEngines ? opened : previewOf(opened.document, opened.engine)
@@ -103,14 +99,6 @@ async function loadEngines() {
 }
 
 type LoadedEngines = Awaited<ReturnType<typeof loadEngines>>
-
-/** The document, with a number in its name if a document has the same. */
-function freelyNamed(document: ModelDocument, others: readonly ServedModel[]): ModelDocument {
-  const isTaken = (name: string) => others.some((each) => each.document.name === name)
-  let { name } = document
-  for (let number = 2; isTaken(name); number++) name = `${document.name}-${number}`
-  return { ...document, name }
-}
 
 /** Returns the model of a document and an engine that a flag names. Throws `usage`, if `isChecked`. */
 function openAdded(
@@ -143,7 +131,7 @@ function createModelSet(models: readonly ModelWithEngine[]): ModelSet {
 }
 
 function servedModel(model: ModelWithEngine): ServedModel {
-  const { document, concurrency, url, problem, payer, type, engine } = model
+  const { document, concurrency, url, problem, engine } = model
   const json = writeJson({
     ...documentJson(document),
     ...(document.cost !== undefined && document.cost !== 'unknown' && { cost: document.cost }),
@@ -156,9 +144,6 @@ function servedModel(model: ModelWithEngine): ServedModel {
     isRemote: url !== undefined,
     mayCost: mayCost(document),
     problem,
-    limitMs: model.limitMs ?? (type === 'preview' ? undefined : RUN_LIMIT_MS),
-    payer,
-    engineText: url === undefined ? type : `${type} at ${url}`,
     carried: { hash: createHash('sha256').update(json).digest('hex'), json },
   }
 }

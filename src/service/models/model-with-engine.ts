@@ -1,18 +1,15 @@
 /** A model with the engine that the map `engine` of its document describes. */
 import { resolve } from 'node:path'
-import { messageOf } from '../../errors.js'
 import { MAX_PROPERTIES } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean } from '../../protocol/text.js'
-import { parseDuration } from '../../protocol/units.js'
 import type { Engine } from '../engines/engine.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
 import { withSeedParameter } from '../engines/seed.js'
 import {
   type CreateEngine,
   EngineSettings,
-  isVariableName,
   type ReadEngine,
   type SettingsSource,
 } from '../engines/settings.js'
@@ -73,39 +70,18 @@ export function withEngine(
   const named = [...(source.named ?? []), ...needed]
   const offered = isComplete ? document : withSeedParameter(document, engine, named)
   const settings = new EngineSettings({ ...source, needed, engine })
-  const limitMs = type === 'preview' ? undefined : timeLimitOf(settings)
   const created = read(settings, offered)
   settings.reportUnknownKeys()
   const { missingKey: problem, secrets } = settings
   const url = engine.url ?? PROVIDERS[type]?.url
-  const payer = document.cost && payerOf(engine.key_env ?? PROVIDERS[type]?.keyVariable)
   return {
     document: isComplete ? document : withParameters(offered, settings),
     type,
     secrets,
     problem,
-    payer,
-    limitMs,
     createEngine: problem === undefined ? created : () => failing(problem),
     engine: isPath(engine.workflow) ? { ...engine, workflow: resolve(folder, engine.workflow) } : engine,
     ...(typeof url === 'string' && { url }),
-  }
-}
-
-/** Names only a variable: any other text may be the key itself. */
-const payerOf = (keyVariable: unknown): string =>
-  isVariableName(keyVariable) ? `paid by the account of ${keyVariable}` : 'its server may charge for runs'
-
-/** The setting `timeout: 45m`, the limit of one run. */
-function timeLimitOf(settings: EngineSettings): number | undefined {
-  const text = settings.text('timeout')
-  try {
-    const ms = text === undefined ? undefined : parseDuration(text, 'timeout')
-    return ms === 0 ? Number.POSITIVE_INFINITY : ms
-  } catch (error) {
-    // It names the setting itself.
-    settings.report([], messageOf(error))
-    return undefined
   }
 }
 

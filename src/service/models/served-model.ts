@@ -21,14 +21,8 @@ export interface ServedModel {
   readonly mayCost?: boolean
   /** With `--local`: why all of its runs would fail, such as a key that is not set. */
   readonly problem?: string | undefined
-  /** Time limit of a run, without the time to load its references. Undefined: that of the service. */
-  readonly limitMs?: number | undefined
   /** What its runs carry. Undefined: they have the model that the service has under its name. */
   readonly carried?: CarriedModel | undefined
-  /** Who pays for its runs. Undefined if they cost nothing. */
-  readonly payer?: string | undefined
-  /** The type of its engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */
-  readonly engineText?: string
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

@@ -211,12 +211,4 @@ describe('the engine', () => {
       'preview a/x {"aspect_ratio":"1:1","quality":"basic","steps":2,"prompt":""}',
     ])
   })
-
-  it('limits the time of every engine but the preview; a document can set its own, or none', async () => {
-    const timed = (name: string, timeout: string) =>
-      `name: ${name}\nkind: image\nengine: { type: command, command: x, timeout: ${timeout} }\n`
-    const path = documents(command('a/x', 'image'), timed('a/y', '5m'), timed('a/z', '"0"'))
-    const limits = (await open({ path })).models.map(({ limitMs }) => limitMs)
-    expect(limits).toEqual([1_800_000, 300_000, Number.POSITIVE_INFINITY, undefined])
-  })
 })

@@ -117,11 +117,6 @@ describe('a problem is named with its file and its path', () => {
       'engine: "timeout" is not a key of an engine of type preview.',
     ],
     [
-      'a time limit',
-      'name: a/b\nkind: image\nengine: { type: command, command: x, timeout: soon }',
-      'engine timeout: "soon" is not a valid duration.',
-    ],
-    [
       'a missing setting of an engine',
       'name: a/b\nkind: image\nengine: { type: command }',
       'engine: command is missing',

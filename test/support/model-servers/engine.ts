@@ -32,9 +32,9 @@ export function readEngineOf(
   const named = Object.keys(input ?? {})
   const model = withEngine(document, { engine, types: ENGINE_TYPES, report, named, folder: '.', env })
   if (model === undefined) throw new Error(problems.join('\n'))
-  const { createEngine: create, limitMs } = model
+  const { createEngine: create } = model
   const schema = model.document.input
-  return { problems, create, limitMs, schema, parameters: Object.keys(schema.properties) }
+  return { problems, create, schema, parameters: Object.keys(schema.properties) }
 }
 
 /** Throws for a document with a problem. */

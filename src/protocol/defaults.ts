@@ -9,7 +9,6 @@ export const DEFAULTS = {
   listLimit: '50',
   spendGrouping: 'model',
   galleryPage: 'gallery.html',
-  manifest: 'rushes.yaml',
   /** Runs that a session of `rushes mcp` may create. */
   sessionRuns: '20',
   host: '127.0.0.1',

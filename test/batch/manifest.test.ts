@@ -40,7 +40,6 @@ boat,video,a boat,,5,https://a.example/1.png  run:x`
     ['shots.jsonl', `${fox}\r\n\r\n${boat}`],
     ['shots.csv', csv],
     ['shots.csv', `\ufeff${csv.replaceAll('\n', '\r\n')}\r\n`],
-    ['shots', `${fox}\n${boat}`],
   ])('say the same: %s', async (name, text) => {
     const entries = await entriesOf(text, { name })
     expect(entries.map((entry) => [entry.name, entry.kind, entry.input, entry.output])).toEqual([

@@ -391,7 +391,7 @@ const FLAGS: BatchFlags = {
   ...{ allowOutside: true, overwrite: true, force: true, resubmitUnconfirmed: true },
 }
 it.each<[string, string, BatchFlags, ServiceFlags]>([
-  ['rushes batch --local -', '-', {}, { local: true }],
+  ['rushes batch --local shots.yaml', 'shots.yaml', {}, { local: true }],
   [
     "rushes batch --profile 'a b' --base-url https://x.example ./-shots.yaml",
     '-shots.yaml',

@@ -12,7 +12,6 @@ const CHANGED: Readonly<Record<keyof typeof DEFAULTS, readonly [value: string, c
   listLimit: ['74', 'rushes list'],
   spendGrouping: ['day', 'rushes spend'],
   galleryPage: ['page75.html', 'rushes gallery'],
-  manifest: ['shots76.yaml', 'rushes batch'],
   sessionRuns: ['77', 'rushes mcp'],
   host: ['127.0.0.78', 'rushes serve'],
   port: ['7879', 'rushes serve'],
@@ -30,8 +29,6 @@ async function copies() {
     help: new Map(helps.map(([name, text]) => [name, text.replace(/\s+/g, ' ')])),
     commands: await generated('docs/commands.md'),
     settings: await generated('docs/environment.md'),
-    inputs: await generated('docs/github-actions.md'),
-    action: await generated('action.yml'),
   }
 }
 
@@ -54,11 +51,9 @@ describe('a changed default', async () => {
     )
   })
 
-  test('reaches the docs and action.yml', () => {
+  test('reaches the docs', () => {
     for (const value of ['74', 'day', 'page75.html', '77', '127.0.0.78', '7879', '81MiB', 'silent', 'worker'])
       expect(after.commands).toContain(`(${value})`)
     expect(after.settings).toContain('| `71m` |')
-    expect(after.inputs).toContain('| `shots76.yaml` |')
-    expect(after.action).toContain('    default: shots76.yaml\n')
   })
 })

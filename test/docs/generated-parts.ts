@@ -1,5 +1,5 @@
 /**
- * The generated parts of the docs and of action.yml. `npm run docs` writes each between `<!-- generated: name -->` and
+ * The generated parts of the docs. `npm run docs` writes each between `<!-- generated: name -->` and
  * `<!-- end -->`.
  */
 import type { Command, Option } from 'commander'
@@ -9,7 +9,6 @@ import { argumentWords, fullName } from '../../src/cli/help/format-help.js'
 import { globalOptions } from '../../src/cli/settings/globals.js'
 import { SETTINGS } from '../../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
-import { DEFAULTS } from '../../src/protocol/defaults.js'
 import { describeValues, KINDS, PARAMETER_NAMES, type ParameterSchema } from '../../src/protocol/models.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
@@ -40,16 +39,11 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
         return `${line}${flags && `. ${flags}`}\n`
       })
       .join(''),
-  manifest: () => `    default: ${DEFAULTS.manifest}\n`,
   'action inputs': () =>
     table(
       ['input', 'meaning', 'default'],
       Object.entries(parse(read('action.yml')).inputs as Inputs).map(
-        ([name, { description, default: value }]) => [
-          code(name),
-          description,
-          name === 'manifest' ? code(DEFAULTS.manifest) : value && code(value),
-        ],
+        ([name, { description, default: value }]) => [code(name), description, value && code(value)],
       ),
     ),
   settings: () =>

@@ -1,9 +1,9 @@
 /** What a command does not need, it does not load: command lines one after the other in one process, which notes its modules. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { BINARY, DIST, type Environment, listen, startNode } from '../support/index.js'
+import { BINARY, DIST, type Environment, listen, startNode, temporaryFolder } from '../support/index.js'
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {
@@ -113,7 +113,9 @@ it('commands load only what they need: most no network and no service, and a pla
   // It refuses the key at once: an address at which nobody listens is tried for seven seconds.
   const port = String(await listen(createServer((_, response) => response.writeHead(401).end())))
   const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: `http://127.0.0.1:${port}` }
-  const plan: Line = [['batch', '-', '--check'], 10, {}, MANIFEST]
+  const manifest = join(temporaryFolder(), 'shots.yaml')
+  writeFileSync(manifest, MANIFEST)
+  const plan: Line = [['batch', manifest, '--check'], 10]
   const others: readonly (readonly [line: Line, packages: readonly string[]])[] = [
     [plan, []],
     [

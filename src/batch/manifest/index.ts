@@ -25,7 +25,7 @@ import {
 import { MediaReader, type MediaRules, type OutputClaim, withSummaries } from './sources.js'
 
 export interface ManifestOptions extends MediaRules, ModelSources {
-  /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
+  /** Path of the manifest, as given by the user. */
   readonly path: string
   readonly bytes: Uint8Array
   readonly allowOutside: boolean

@@ -36,8 +36,7 @@ export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest |
     if (text.trim() === '') throw new InvalidText(1, 'the manifest is empty')
     const extension = extname(path).toLowerCase()
     if (extension === '.csv') return readCsv(text)
-    if (['.jsonl', '.ndjson'].includes(extension) || (extension === '' && isJsonLines(text)))
-      return readJsonLines(text)
+    if (['.jsonl', '.ndjson'].includes(extension)) return readJsonLines(text)
     return readYamlOrJson(text)
   } catch (error) {
     if (error instanceof InvalidText) return { line: error.line, message: error.message }
@@ -59,12 +58,6 @@ function decode(bytes: Uint8Array): string {
   } catch {
     throw new InvalidText(1, 'the manifest is not valid UTF-8 text')
   }
-}
-
-/** Whether a text from standard input has one JSON object on each of several lines. */
-const isJsonLines = (text: string): boolean => {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  return lines.length > 1 && lines.every((line) => /^\s*\{.*\}\s*$/.test(line))
 }
 
 function readJsonLines(text: string): ParsedManifest {

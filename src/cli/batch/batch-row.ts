@@ -114,7 +114,7 @@ export class BatchRow implements Row {
         requestId: randomUUID(),
         estimate: limit.prices.estimate(pricedRun(this.step)),
         name: entry.rowName,
-        manifest: source === '-' ? undefined : resolve(source),
+        manifest: resolve(source),
         batch: lock.name,
         entry: entry.name,
         folder: resolve('.'),

@@ -28,7 +28,7 @@ export interface BatchFlags {
 
 /** A checked command line. */
 export interface BatchOptions {
-  /** Path of the manifest, or `-` for standard input. */
+  /** Path of the manifest. */
   readonly source: string
   readonly flags: BatchFlags
   readonly mode: 'run' | 'check' | 'dry run'
@@ -94,7 +94,7 @@ export function batchCommandLine(
     }),
   )
   // Not a flag, even before further flags.
-  const path = source === '-' ? source : quoteWord(source.replace(/^-/, './-'))
+  const path = quoteWord(source.replace(/^-/, './-'))
   return commandLine('batch', globals, [...words, path])
 }
 

@@ -14,15 +14,12 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import type { CostEstimate, Prices } from '../models/prices.js'
-import { readPath, readStdin } from '../process/io.js'
+import { readPath } from '../process/io.js'
 import { identifyMediaFile } from '../runs/media-sources.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
 import { type BatchOptions, selectorFor } from './options.js'
-
-/** File name for a manifest from standard input. Its paths are relative to the current folder. */
-const STDIN_NAME = 'rushes'
 
 export interface LoadedManifest {
   readonly manifest: Manifest
@@ -32,14 +29,10 @@ export interface LoadedManifest {
 /** Reads the manifest. Throws `usage`, with every problem as `file:line: message`. `onMedia`: called before a file is read. */
 export async function loadManifest(
   ctx: Context,
-  { source, flags }: BatchOptions,
+  { source: path, flags }: BatchOptions,
   onMedia?: ManifestOptions['onMedia'],
 ): Promise<LoadedManifest> {
-  const path = source === '-' ? STDIN_NAME : source
-  const bytes =
-    source === '-'
-      ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first)
-      : await readFile(ctx, source)
+  const bytes = await readFile(ctx, path)
   const lockPath = lockFileOf(path)
   const lock = readLock(lockPath, path)
   const models = await ctx.models()
@@ -73,11 +66,10 @@ export async function loadManifest(
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line } })
-    const name = source === '-' ? 'standard input' : source
     // Loaded only for this error.
     const { problemsError } = await import('../../service/models/read-models.js')
-    const problems = read.problems.map(({ line, message }) => ({ file: `${name}:${line}`, message }))
-    throw problemsError(`The manifest ${name} has`, problems, '; nothing was sent')
+    const problems = read.problems.map(({ line, message }) => ({ file: `${path}:${line}`, message }))
+    throw problemsError(`The manifest ${path} has`, problems, '; nothing was sent')
   }
   return { manifest: read.manifest, lockPath }
 }

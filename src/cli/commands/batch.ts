@@ -1,12 +1,10 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { activeSteps } from '../../batch/plan/index.js'
-import { EXIT, RushesError, usageError } from '../../errors.js'
+import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
-import { DEFAULTS } from '../../protocol/defaults.js'
 import { unsent, unwritable } from '../batch/batch-lock.js'
 import { annotate, beginReport } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
@@ -19,7 +17,7 @@ import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
 
 interface BatchRequest {
-  /** Path of the manifest, or `-` for standard input. */
+  /** Path of the manifest. */
   readonly manifest: string
   readonly flags: BatchFlags
   /** Called with the absolute path of each local image before the image is read. May throw. */
@@ -30,10 +28,7 @@ interface BatchRequest {
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   command
-    .argument(
-      '[manifest]',
-      `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${DEFAULTS.manifest})`,
-    )
+    .argument('<manifest>', 'YAML, JSON, JSON Lines or CSV file')
     .option('--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key')
     .option('--dry-run', 'Print the plan and change nothing')
     .option(
@@ -51,18 +46,7 @@ export function register(command: Command, { act }: CommandEnvironment): void {
     .option('--overwrite', 'Replace files that are not in the lock file')
     .option('--report <path>', 'Also write the results to this file, as one JSON document')
     .addOption(timeoutOption('How long to wait for each run'))
-  act(command, (ctx, flags: BatchFlags, manifest?: string) =>
-    runManifest(ctx, { manifest: manifest ?? ownManifest(), flags }),
-  )
-}
-
-/** The manifest of the current folder. Throws `usage` if there is none. */
-function ownManifest(): string {
-  if (existsSync(DEFAULTS.manifest)) return DEFAULTS.manifest
-  throw usageError(
-    `Missing manifest: this folder has no ${DEFAULTS.manifest}.`,
-    'Example: rushes batch shots.yaml',
-  )
+  act(command, (ctx, flags: BatchFlags, manifest: string) => runManifest(ctx, { manifest, flags }))
 }
 
 /** Maximum length of a hint in an annotation. */

@@ -1,17 +1,13 @@
 /**
- * Width and height of a run: from the map `sizes` of the engine, else from a table. Its keys are values of
- * `aspect_ratio`, `resolution` and `quality`: `"16:9": 1344x768`, or more exactly `"16:9 1080p"`, `"1:1 high"`.
+ * Width and height of a run: by its `aspect_ratio` from the map `sizes` of the engine (`"16:9": 1344x768`), else from a table. A
+ * higher `quality` or `resolution` makes the sides longer.
  */
 import { type Kind, listedValues, type ModelDocument } from '../../protocol/models.js'
 import type { EngineSettings } from './settings.js'
 
-/** The parameters that decide the size of a run, with their values for a run that sets none. */
-const STANDARD = {
-  image: { aspect_ratio: '1:1', resolution: '', quality: 'basic' },
-  video: { aspect_ratio: '16:9', resolution: '720p', quality: '' },
-} as const
-type SizeParameter = keyof typeof STANDARD.image
-const SIZE_PARAMETERS = Object.keys(STANDARD.image) as readonly SizeParameter[]
+const SIZE_PARAMETERS = ['aspect_ratio', 'resolution', 'quality']
+/** The ratio of a run that sets none, and the number of which all sides are multiples. */
+const STANDARD = { image: { ratio: '1:1', step: 64 }, video: { ratio: '16:9', step: 16 } } as const
 
 export interface Size {
   readonly width: number
@@ -24,61 +20,38 @@ export interface Sizes {
   sizeOf(input: Readonly<Record<string, unknown>>): Size
 }
 
-/** The size of runs with all of these values. */
-interface NamedSize {
-  readonly words: readonly string[]
-  readonly size: Size
-}
-
-/** Reports keys that name no value, and values that are not sizes. `sent`: parameters that are sent as they are. */
+/** Reports keys that are no ratio, and values that are not sizes. `sent`: parameters that are sent as they are. */
 export function readSizes(
   settings: EngineSettings,
   { kind, input: { properties } }: ModelDocument,
   sent: readonly string[],
 ): Sizes {
-  const standard = STANDARD[kind]
+  const { ratio: standard, step } = STANDARD[kind]
   const parameters = SIZE_PARAMETERS.filter((name) => Object.hasOwn(properties, name) && !sent.includes(name))
   const valuesOf = (name: string): readonly string[] =>
     (properties[name] && listedValues(properties[name])) ?? []
-  const named = namedSizes(settings, parameters, parameters.flatMap(valuesOf))
-  const words = named.flatMap((each) => each.words)
+  const named = namedSizes(settings, parameters.includes('aspect_ratio') ? valuesOf('aspect_ratio') : [])
   return {
     parameters: parameters.filter((name) =>
-      valuesOf(name).every((value) => words.includes(value) || isInTable(kind, name, value)),
+      valuesOf(name).every((value) => named.has(value) || isInTable(kind, name, value)),
     ),
-    sizeOf(run) {
-      const chosenValue = (name: SizeParameter): string =>
-        String(run[name] ?? valuesOf(name).find((value) => value === standard[name]) ?? '')
-      const values = parameters.map(chosenValue)
-      // The key that names most of the run's values.
-      const [found] = named
-        .filter((each) => each.words.every((word) => values.includes(word)))
-        .toSorted((one, other) => other.words.length - one.words.length)
-      const size = found?.size ?? sizeByTable(kind, chosenValue('aspect_ratio'), chosenValue('resolution'))
-      const quality = parameters.includes('quality') ? String(run.quality) : ''
-      if (kind !== 'image' || quality !== 'high' || found?.words.includes(quality)) return size
-      return { width: onGrid(size.width * 1.5, 64), height: onGrid(size.height * 1.5, 64) }
+    sizeOf({ aspect_ratio: ratio = standard, resolution, quality }) {
+      const size = named.get(String(ratio)) ?? sizeByTable(kind, String(ratio))
+      const isHigh = parameters.includes('quality') && quality === 'high'
+      const factor = kind === 'image' ? (isHigh ? 1.5 : 1) : linesOf(resolution) / STANDARD_LINES
+      if (factor === 1) return size
+      return { width: onGrid(size.width * factor, step), height: onGrid(size.height * factor, step) }
     },
   }
 }
 
-function namedSizes(
-  settings: EngineSettings,
-  parameters: readonly string[],
-  values: readonly string[],
-): NamedSize[] {
-  const named: NamedSize[] = []
+function namedSizes(settings: EngineSettings, ratios: readonly string[]): ReadonlyMap<string, Size> {
+  const named = new Map<string, Size>()
   for (const [key, value] of Object.entries(settings.map('sizes'))) {
     const [, width, height] = /^(\d{2,4})x(\d{2,4})$/.exec(String(value)) ?? []
-    const words = key.split(' ')
-    const unknown = words.find((word) => !values.includes(word))
-    if (unknown !== undefined)
-      settings.report(
-        ['sizes', key],
-        `"${unknown}" is not a value of ${parameters.join(', ') || 'the input'}`,
-      )
+    if (!ratios.includes(key)) settings.report(['sizes', key], `"${key}" is not a value of aspect_ratio`)
     else if (width === undefined) settings.report(['sizes', key], 'must be a size, such as 1344x768')
-    else named.push({ words, size: { width: Number(width), height: Number(height) } })
+    else named.set(key, { width: Number(width), height: Number(height) })
   }
   return named
 }
@@ -92,7 +65,10 @@ function shapeOf(ratio: string): number | undefined {
   return shape > 0 && Number.isFinite(shape) ? shape : undefined
 }
 
+/** The lines of `720p`, which the sizes of videos are for. */
+const STANDARD_LINES = 720
 const LINES = /^(\d+)p$/
+const linesOf = (resolution: unknown): number => Number(LINES.exec(`${resolution}`)?.[1] ?? STANDARD_LINES)
 
 /** Whether a value changes the size without a key in `sizes`. */
 function isInTable(kind: Kind, name: string, value: string): boolean {
@@ -105,19 +81,15 @@ function isInTable(kind: Kind, name: string, value: string): boolean {
 /** About one megapixel. With multiples of 64, the common ratios then have the sizes that SDXL was trained on. */
 const IMAGE_PIXELS = 1_036_000
 
-function sizeByTable(kind: Kind, aspectRatio: string, resolution: string): Size {
-  const shape = shapeOf(aspectRatio) ?? shapeOf(STANDARD[kind].aspect_ratio) ?? 1
-  if (kind === 'image') return sizeOfArea(IMAGE_PIXELS, shape, 64)
-  // 1080 is not a multiple of 16: 1920x1088.
-  const lines = Number(LINES.exec(resolution)?.[1] ?? 720)
-  const long = onGrid(lines * Math.max(shape, 1 / shape), 16)
-  const short = Math.ceil(lines / 16) * 16
-  return shape < 1 ? { width: short, height: long } : { width: long, height: short }
+function sizeByTable(kind: Kind, ratio: string): Size {
+  const { ratio: standard, step } = STANDARD[kind]
+  const shape = shapeOf(ratio) ?? shapeOf(standard) ?? 1
+  const short = kind === 'image' ? Math.sqrt(IMAGE_PIXELS / Math.max(shape, 1 / shape)) : STANDARD_LINES
+  return {
+    width: onGrid(shape < 1 ? short : short * shape, step),
+    height: onGrid(shape < 1 ? short / shape : short, step),
+  }
 }
 
-const sizeOfArea = (area: number, shape: number, step: number): Size => ({
-  width: onGrid(Math.sqrt(area * shape), step),
-  height: onGrid(Math.sqrt(area / shape), step),
-})
-
+/** 1080 is not a multiple of 16: 1088. */
 const onGrid = (pixels: number, step: number): number => Math.max(step, Math.round(pixels / step) * step)

@@ -23,7 +23,7 @@ const document = (url: string) => ({
     url,
     model: 'flux1-dev.safetensors',
     key_env: 'FORGE_KEY',
-    sizes: { '16:9': '1360x768', '16:9 high': '1920x1088' },
+    sizes: { '16:9': '1280x704' },
     send: { steps: 'steps', clip: 'override_settings.CLIP_stop_at_last_layers' },
   },
   input: { steps: { type: 'integer' }, clip: { type: 'integer' } },

@@ -49,39 +49,28 @@ test.each([
   expect(sizesOf('video')(ratio, resolution)).toBe(size)
 })
 
-test('the key that names most of the values counts', () => {
-  const size = sizesOf('video', { '16:9': '832x480', '1080p 16:9': '1920x1080', '1080p': '1000x1000' })
-  expect([size('16:9', '720p'), size('16:9', '1080p'), size('1:1', '1080p'), size('1:1', '720p')]).toEqual([
+test('the sizes of the model file are those of the ratio, and longer for a higher resolution or quality', () => {
+  const video = sizesOf('video', { '16:9': '832x480' })
+  expect([video('16:9', '720p'), video('16:9', '1080p'), video('1:1', '720p')]).toEqual([
     '832x480',
-    '1920x1080',
-    '1000x1000',
+    '1248x720',
     '720x720',
   ])
-})
-
-test('high quality is larger, unless a key names it', () => {
-  const size = sizesOf('image', { '1:1': '1328x1328', '16:9 high': '1664x928' })
-  expect([size('1:1', 'basic'), size('1:1', 'high'), size('16:9', 'high'), size('4:3', 'high')]).toEqual([
+  const image = sizesOf('image', { '1:1': '1328x1328' })
+  expect([image('1:1', 'basic'), image('1:1', 'high'), image('4:3', 'high')]).toEqual([
     '1328x1328',
     '1984x1984',
-    '1664x928',
     '1728x1344',
   ])
 })
 
 test('a run without a value has the size of the default value in sizes', () => {
-  const image = sizesOf('image', { '1:1': '512x512', '16:9': '832x480', '1:1 high': '768x768' })
+  const image = sizesOf('image', { '1:1': '512x512', '16:9': '832x480' })
   expect([image(undefined, undefined), image(undefined, 'high'), image('16:9', undefined)]).toEqual([
     '512x512',
     '768x768',
     '832x480',
   ])
-  const video = sizesOf('video', { '16:9 720p': '832x480', '1080p': '1920x1080' })
-  expect([video(undefined, undefined), video('16:9', undefined), video(undefined, '1080p')]).toEqual([
-    '832x480',
-    '832x480',
-    '1920x1080',
-  ])
-  const basic = sizesOf('image', { '1:1 basic': '640x640' })
-  expect(basic('1:1', undefined)).toBe('640x640')
+  const video = sizesOf('video', { '16:9': '832x480' })
+  expect([video(undefined, undefined), video('16:9', undefined)]).toEqual(['832x480', '832x480'])
 })

@@ -39,16 +39,10 @@ export function withSeedParameter(
 export function withSeed(input: ModelInput, { input: { properties } }: ModelDocument): ModelInput {
   const schema = Object.hasOwn(properties, 'seed') ? properties.seed : undefined
   if (Object.hasOwn(input, 'seed') || schema?.type !== 'integer' || 'default' in schema) return input
-  return { ...input, seed: randomSeed(schema) }
-}
-
-/** Returns a seed that a schema allows; undefined for one that is not a number. */
-export function randomSeed(schema: ParameterSchema | undefined): number | bigint | undefined {
-  if (schema?.type !== 'integer' && schema?.type !== 'number') return undefined
-  if (schema.enum !== undefined) return schema.enum[randomInt(schema.enum.length)]
-  const { minimum = 0, maximum = MAX_SEED } = schema
+  const { enum: listed, minimum = 0, maximum = MAX_SEED } = schema
+  if (listed !== undefined) return { ...input, seed: listed[randomInt(listed.length)] }
   const lowest = minimum > 0 ? minimum : 0
   const highest = maximum < MAX_SEED ? maximum : MAX_SEED
-  if (highest <= lowest) return maximum < lowest ? maximum : lowest
-  return randomInt(Math.ceil(Number(lowest)), Math.floor(Number(highest)) + 1)
+  if (highest <= lowest) return { ...input, seed: maximum < lowest ? maximum : lowest }
+  return { ...input, seed: randomInt(Math.ceil(Number(lowest)), Math.floor(Number(highest)) + 1) }
 }

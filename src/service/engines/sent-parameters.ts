@@ -6,7 +6,6 @@ import { writeJson } from '../../protocol/json.js'
 import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import type { ModelDocument, ParameterSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { randomSeed } from './seed.js'
 import type { EngineSettings } from './settings.js'
 
 export interface SentParameters {
@@ -16,10 +15,7 @@ export interface SentParameters {
   has(field: string): boolean
   /** Leaves out the properties of the input that are neither sent nor among `others`: they would have no effect. */
   checkRest(others: readonly string[]): void
-  /**
-   * Returns field and value of each parameter that the run sets. A model with a seed gets a random one if the run has
-   * none: some servers would otherwise draw the same picture each time.
-   */
+  /** Returns field and value of each parameter that the run sets. */
   fieldsOf(input: Readonly<Record<string, unknown>>): readonly (readonly [field: string, value: unknown])[]
 }
 
@@ -49,7 +45,7 @@ export function readSentParameters(
     },
     fieldsOf: (run) =>
       [...fields].flatMap(([name, field]) => {
-        const value = run[name] ?? (field === 'seed' ? randomSeed(properties[name]) : undefined)
+        const value = run[name]
         return value === undefined ? [] : [[field, value] as const]
       }),
   }

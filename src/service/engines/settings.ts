@@ -99,15 +99,6 @@ export class EngineSettings {
     return value
   }
 
-  /** Returns the number if it is greater than 0. */
-  number(name: string): number | undefined {
-    const value = this.value(name)
-    if (value === undefined || (typeof value === 'number' && value > 0 && Number.isFinite(value)))
-      return value
-    this.report([name], 'must be a number greater than 0')
-    return undefined
-  }
-
   /** Returns an http or https URL without a user name, a query or a fragment. `standard`: in place of a missing one. */
   url(name: string, standard?: string): URL {
     const value =

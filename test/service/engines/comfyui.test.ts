@@ -81,8 +81,6 @@ const SLOTS: Partial<EngineDocument> = {
   input: { steps: { type: 'integer' }, seed: { type: 'integer' } },
 }
 
-const VIDEO_SLOTS = { prompt: '6.inputs.text', frames: '5.inputs.length' }
-
 test('each slot gets its value, and everything else stays as it was exported', async () => {
   const { server, run, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
   const pictures = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
@@ -167,10 +165,14 @@ test('a workflow that the server has rendered before has its outputs again', asy
   expect(server.rendered).toHaveLength(2)
 })
 
-test('a film has one frame more than its seconds', async () => {
-  const document = { kind: 'video', engine: { slots: VIDEO_SLOTS, fps: 16 } } as const
+test('a film has the frames of the run', async () => {
+  const document = {
+    kind: 'video',
+    engine: { slots: { prompt: '6.inputs.text', frames: '5.inputs.length' } },
+    input: { frames: { type: 'integer' } },
+  } as const
   const { run, graph } = await open({ workflow: VIDEO_WORKFLOW, document })
-  const job = { kind: 'video', input: { prompt: 'a fox', duration: '5' } } as const
+  const job = { kind: 'video', input: { prompt: 'a fox', frames: 81 } } as const
   expect(await run(job)).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
   expect(graph()[5]?.inputs).toEqual({ width: 832, height: 480, length: 81, batch_size: 1 })
 })
@@ -509,7 +511,7 @@ describe('a document', () => {
       { image_urls: '11.inputs.image', cfg: '3.inputs.steps' },
       ['image_urls', 'cfg'].map(
         (name) =>
-          `slots.${name}: is neither a property of the input nor one of width, height, frames, seed, references`,
+          `slots.${name}: is neither a property of the input nor one of width, height, seed, references`,
       ),
     ],
     [
@@ -522,10 +524,6 @@ describe('a document', () => {
     [
       { steps: undefined },
       ['slots: has none for the property "steps". Add it, or remove the property from the input'],
-    ],
-    [
-      { frames: '3.inputs.cfg' },
-      ['fps: is missing: the number of frames is the duration times the frames per second'],
     ],
   ])('with the slots %j', (slots, problems) => {
     const given = Object.entries({ ...(SLOTS.engine?.slots as object), ...slots })

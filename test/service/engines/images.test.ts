@@ -59,14 +59,13 @@ const PICTURE = pngOf(64, 64, 'any').toString('base64')
 const GENERATIONS = 'POST /v1/images/generations'
 
 describe('stable-diffusion.cpp', () => {
-  test('gets the parameters in the prompt, because it reads no others, and another seed for each run without one', async () => {
+  test('gets the parameters in the prompt, because it reads no others', async () => {
     const send = { steps: 'sample_params.sample_steps', seed: 'seed' }
     const { render, server } = await open('sdcpp', { engine: { send }, input: STEPS_AND_SEED })
     await render({ steps: 30, seed: 7 })
     expect(drawings(server)[0]?.json().prompt).toBe(
       'a fox<sd_cpp_extra_args>{"sample_params":{"sample_steps":30},"seed":7}</sd_cpp_extra_args>',
     )
-    expect((await render()).equals(await render())).toBe(false)
   })
 
   test('a value of a parameter cannot end the element', async () => {

@@ -11,18 +11,16 @@ import { findSlot, type Slot, type SlotValue, type Workflow } from './workflow.j
 type Slots = Readonly<Record<string, readonly Slot[]>>
 
 /** Values that follow from several properties, or from none. A property of the same name has precedence. */
-const DERIVED = ['width', 'height', 'frames', 'seed', 'references'] as const
+const DERIVED = ['width', 'height', 'seed', 'references'] as const
 
 export interface ReadSlots {
   readonly slots: Slots
   /** Undefined if no slot needs a size. */
   readonly sizeOf: Sizes['sizeOf'] | undefined
-  /** Frames per second; undefined if no slot needs a number of frames. */
-  readonly fps: number | undefined
 }
 
 /**
- * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow. Leaves out a property without a slot: it
+ * Reads `slots` and `sizes`. Without `slots`, they are found in the workflow. Leaves out a property without a slot: it
  * would have no effect. `given`: undefined if its file is missing or has a problem.
  */
 export function readSlots(
@@ -33,16 +31,12 @@ export function readSlots(
   const { properties } = document.input
   const named = Object.entries(settings.map('slots'))
   const isNamed = named.length > 0
-  const givenFps = settings.number('fps')
   const slots = isNamed ? namedSlots(named, settings, properties, given) : foundSlots(settings, given ?? {})
   const has = (name: string) => Object.hasOwn(slots, name)
   const sizes = readSizes(settings, document, Object.keys(slots))
-  const fps = has('frames') ? givenFps : undefined
-  const read = { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps }
+  const read = { slots, sizeOf: has('width') ? sizes.sizeOf : undefined }
   if (has('width') !== has('height'))
     settings.report(['slots'], 'needs both "width" and "height", or neither')
-  if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
-    settings.report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
   // The problem of the workflow is reported already.
   if (!isNamed && settings.hasProblem(['workflow'])) return read
   if (!has('width') && Object.keys(settings.map('sizes')).length > 0)
@@ -55,11 +49,7 @@ export function readSlots(
   if (wanted > 0 && images?.type === 'array')
     settings.offer(IMAGE_URLS, { ...images, maxItems: wanted }, true)
   if (has('seed')) settings.offer('seed', SEED)
-  const derived = [
-    ...(has('width') ? sizes.parameters : []),
-    ...(has('frames') ? ['duration'] : []),
-    ...(has('references') ? [IMAGE_URLS] : []),
-  ]
+  const derived = [...(has('width') ? sizes.parameters : []), ...(has('references') ? [IMAGE_URLS] : [])]
   for (const name of Object.keys(properties))
     if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name])) {
       const advice =
@@ -125,27 +115,19 @@ const MAX_SEED = 2 ** 31
  * input has the names of other media.
  */
 export function slotValues(
-  { slots, sizeOf, fps }: ReadSlots,
+  { slots, sizeOf }: ReadSlots,
   input: RenderJob['input'],
   images: readonly string[],
 ): readonly SlotValue[] {
   const derived: Readonly<Record<string, unknown>> = {
     ...sizeOf?.(input),
     seed: randomInt(0, MAX_SEED),
-    frames: fps === undefined || input.duration === undefined ? undefined : framesOf(input.duration, fps),
   }
   return Object.entries(slots).flatMap(([name, each]): readonly SlotValue[] => {
     if (name === 'references') return each.map((slot, index) => ({ slot, value: images[index] }))
     const value = input[name] ?? derived[name]
     return value === undefined ? [] : each.map((slot) => ({ slot, value }))
   })
-}
-
-/** Video models draw whole groups of frames and one more: 81 for 5 s at 16 frames per second. */
-function framesOf(duration: unknown, fps: number): number {
-  const seconds = Number(duration)
-  if (!(seconds > 0)) throw new Error(`The duration "${String(duration)}" is not a number of seconds.`)
-  return Math.round(seconds * fps) + 1
 }
 
 /** Throws unless each reference has a slot and each slot a reference: the workflow's own picture would be drawn. */

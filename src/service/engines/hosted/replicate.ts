@@ -1,6 +1,6 @@
 /** The engine `replicate`: predictions of Replicate, with their results fetched at once: they are deleted after an hour. */
 import { isObject } from '../../../protocol/parse.js'
-import type { Engine, JobHandle } from '../engine.js'
+import type { Engine } from '../engine.js'
 import type { Answer } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
@@ -16,7 +16,7 @@ export const createReplicateEngine = (model: HostedModel): Engine =>
 function createReplicateServer(model: HostedModel): JobServer {
   const { upstream } = model
   const [name = '', version] = model.model.split(':')
-  const pathOf = ({ id, urls }: JobHandle): string => urls?.get ?? `predictions/${encodeURIComponent(id)}`
+  const pathOf = (id: string): string => `predictions/${encodeURIComponent(id)}`
   const files: SentFiles = {
     maxDataBytes: MAX_DATA_BYTES,
     async upload(file, signal) {
@@ -36,11 +36,7 @@ function createReplicateServer(model: HostedModel): JobServer {
       const path = version === undefined ? `models/${name}/predictions` : 'predictions'
       return { method: 'POST', path, json: { version, input } }
     },
-    accept(answer) {
-      const { id, urls } = answer
-      const { get, cancel } = isObject(urls) ? urls : {}
-      return acceptedJob(id, { get, cancel })
-    },
+    accept: (answer) => acceptedJob(answer.id),
     /** Adds the fields that Replicate refuses, and what to do about a model without a version. */
     describeRefusal({ message, status, answer }) {
       const { invalid_fields: fields } = isObject(answer) ? answer : {}
@@ -53,15 +49,14 @@ function createReplicateServer(model: HostedModel): JobServer {
         : undefined
     },
 
-    async poll(handle, signal) {
-      return stateOf(await upstream.get(pathOf(handle), signal))
+    async poll({ id }, signal) {
+      return stateOf(await upstream.get(pathOf(id), signal))
     },
 
     outputs: (answer, job) => publishResult(answer, answer.output, upstream, job),
 
-    async cancel(handle, signal) {
-      const path = handle.urls?.cancel ?? `predictions/${encodeURIComponent(handle.id)}/cancel`
-      const answer = await upstream.value({ method: 'POST', path }, signal)
+    async cancel({ id }, signal) {
+      const answer = await upstream.value({ method: 'POST', path: `${pathOf(id)}/cancel` }, signal)
       const { status, started_at: startedAt } = answer
       if (status === 'aborted' || (status === 'canceled' && startedAt === null)) return 'not charged'
       if (status === 'succeeded') return 'succeeded'

@@ -12,20 +12,16 @@ import { checkDecodable, referencesOf } from '../upstream/request-body.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 
 const POLL_STEPS_MS = [500, 1_000, 2_000]
-const FIXED_FIELDS = ['prompt', 'width', 'height', 'batch_count', 'output_format']
-const REFERENCE_FIELDS = ['ref_images', 'init_image']
+const FIXED_FIELDS = ['prompt', 'width', 'height', 'batch_count', 'output_format', 'ref_images', 'init_image']
+
 export const readSdcpp: ReadEngine = (settings, document) => {
-  // The only field for the reference images, if the document names one.
-  const field = settings.text('references')
-  if (field !== undefined && !REFERENCE_FIELDS.includes(field))
-    settings.report(['references'], `must be one of ${REFERENCE_FIELDS.join(', ')}`)
   const { url, sent, sizes, open } = readServer(settings, document, {
     kind: 'image',
-    fixed: [...FIXED_FIELDS, ...REFERENCE_FIELDS],
+    fixed: FIXED_FIELDS,
   })
 
   const createRequest: JobServer['createRequest'] = async (job) => {
-    const references = await referencesOf(job, field === 'init_image' ? 1 : undefined)
+    const references = await referencesOf(job)
     checkDecodable(references)
     const prompt = String(job.input.prompt ?? '')
     const fields = sent.fieldsOf(job.input)
@@ -39,8 +35,7 @@ export const readSdcpp: ReadEngine = (settings, document) => {
       ]),
       // A model that edits reads the list, and one that does not reads the first image, or would ignore the references.
       // The server does the same with the images of `/v1/images/edits`.
-      ...(first && field !== 'ref_images' && { init_image: first }),
-      ...(first && field !== 'init_image' && { ref_images: references }),
+      ...(first && { init_image: first, ref_images: references }),
     }
     return { method: 'POST', path: 'sdcpp/v1/img_gen', json }
   }

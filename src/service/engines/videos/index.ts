@@ -14,7 +14,6 @@ import { type FormField, referencesOf } from '../upstream/request-body.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 
 const POLL_STEPS_MS = [2_000, 3_000, 5_000, 7_000, 10_000]
-const DEFAULT_FPS = 24
 
 export const readVideos: ReadEngine = (settings, document) => {
   const model = settings.text('model')
@@ -23,8 +22,6 @@ export const readVideos: ReadEngine = (settings, document) => {
     fixed: ['prompt', 'input_reference'],
     others: ['duration'],
   })
-  const fps = settings.number('fps')
-  const framesField = String(settings.map('send').duration ?? '')
 
   function fieldsOf(input: RenderJob['input']): readonly FormField[] {
     const { prompt, duration } = input
@@ -33,13 +30,7 @@ export const readVideos: ReadEngine = (settings, document) => {
       model,
       ...(!sent.names.includes('duration') && { seconds: duration }),
       ...(sizes.parameters.length > 0 && { size: sizeText(sizes.sizeOf(input)) }),
-      fps,
       ...Object.fromEntries(sent.fieldsOf(input)),
-    }
-    if (/frames$/.test(framesField) && duration !== undefined) {
-      const frames = Math.round(Number(duration) * (fps ?? DEFAULT_FPS))
-      if (!(frames > 0)) throw new Error(`The duration "${duration}" is not a number of seconds.`)
-      fields[framesField] = frames
     }
     return Object.entries(fields).flatMap(([name, value]): readonly FormField[] =>
       value === undefined ? [] : [[name, typeof value === 'object' ? writeJson(value) : String(value)]],

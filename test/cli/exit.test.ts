@@ -11,7 +11,6 @@ import {
   objects,
   outputOf,
   responseOf,
-  runCli,
   type Scripted,
   withoutList,
 } from '../support/index.js'
@@ -201,21 +200,4 @@ it('a command whose reader goes away waits for the response to its create, and t
     return accepted('run_7')
   })
   expect(ran).toMatchObject({ code: 141, stderr: '', rows: [{ id: 'run_7' }] })
-})
-
-const onTerminal = (env: Readonly<Record<string, string>> = {}) =>
-  runCli('wait run_1', { env, tty: { stderr: true }, columns: 60 })
-
-it('messages on a terminal break at spaces, but not inside a command that can be copied', async () => {
-  const { stderr } = await onTerminal()
-  const lines = stderr.trimEnd().split('\n')
-  expect(lines.length).toBeGreaterThan(3)
-  expect(lines.filter((line) => line.length > 60 && !/^ *`[^`]*`\S*$/.test(line))).toEqual([])
-  expect(stderr).toMatch(/`rushes config set baseUrl <url>`/)
-})
-
-it('messages name `npx rushes` when it is run by npx', async () => {
-  const { stderr } = await onTerminal({ npm_command: 'exec', npm_lifecycle_event: 'npx' })
-  expect(stderr).toContain('`npx rushes config set baseUrl <url>`')
-  expect((await onTerminal({ npm_command: 'run-script' })).stderr).not.toContain('npx')
 })

@@ -85,14 +85,6 @@ it('list has a column for where runs are if there are several places', async () 
   expect(outputOf(await service.run('list --local'))).toMatch(/^run_local\t.*\tlocal\n$/)
 })
 
-it('list shows the name of a run of a batch', async () => {
-  const { run } = createHome({ journal: [{ id: 'run_1', name: 'whale', manifest: '/shots.yaml' }] })
-  const { stdout } = await run('list', { tty: { stdout: true } })
-  expect(stdout.replaceAll(/ {2,}/g, ' | ')).toBe(
-    'RUN | STATUS | NAME | KIND | MODEL | AGE | PROMPT\nrun_1 | accepted | whale | image | acme/still-1 | 1 d | a fox\n',
-  )
-})
-
 it('list shows ids as short as they are unique in the journal', async () => {
   const { run } = createHome({
     journal: [{ id: 'run_abcdef1', kind: 'video' }, { id: 'run_abcdefghij' }, { id: 'run_xyz' }],

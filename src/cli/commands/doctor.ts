@@ -22,7 +22,7 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { modelFor, wrongKind } from '../settings/settings.js'
 import { LOCAL_ADDRESS, modelSetting } from '../settings/table.js'
-import { plural, wrapWords } from '../terminal/format.js'
+import { plural } from '../terminal/format.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   act(command, doctorCommand)
@@ -45,14 +45,9 @@ function print({ out }: Context, { check, status, message, advice }: Finding): v
   }
   const { green, yellow, red, dim } = out.style.out
   const colour = { ok: green, warning: yellow, failed: red, skipped: dim }[status]
-  const indent = ' '.repeat(16)
-  const room = out.stdoutIsTerminal ? (out.columns || 80) - indent.length : Number.POSITIVE_INFINITY
-  const [first = '', ...more] = [message, ...(advice?.split('\n') ?? [])].flatMap((line) =>
-    wrapWords(printable(line.trim()), room),
-  )
   const label = (status === 'skipped' ? '-' : status).padEnd(8)
-  out.line(`${colour(label)}${check.padEnd(7)} ${first}`)
-  for (const line of more) out.line(`${indent}${line}`)
+  out.line(`${colour(label)}${check.padEnd(7)} ${printable(message)}`)
+  for (const line of advice?.split('\n') ?? []) out.line(`${' '.repeat(16)}${printable(line.trim())}`)
 }
 
 /** What one check found, or one of several things that it looked at. */

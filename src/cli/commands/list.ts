@@ -169,11 +169,10 @@ function valueText(value: unknown): string {
 const fileText = (file: DownloadedFile): string =>
   `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
 
-const HEADER = ['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'WHERE', 'LABELS', 'FILE', 'PROMPT']
+const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'AGE', 'WHERE', 'FILE', 'PROMPT']
 /** Shown if they fit, the most important one first. */
-const OPTIONAL = ['NAME', 'WHERE', 'FILE', 'MODEL', 'KIND', 'LABELS']
-/** Maximum width of names, labels and files. */
-const MAX_TEXT_COLUMNS = 24
+const OPTIONAL = ['WHERE', 'FILE', 'MODEL', 'KIND']
+const MAX_FILE_COLUMNS = 24
 
 /** Prints the runs of the journal as a table for a terminal, whose widths of characters take time to load. */
 async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): Promise<void> {
@@ -184,20 +183,17 @@ async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalR
     (longest, { id }) => (id === undefined ? longest : Math.max(longest, uniqueLength(journal, id))),
     0,
   )
-  const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS)
   const hasPlaces = new Set(runs.map(({ address }) => address)).size > 1
   const rows = runs.map((run) => {
-    const { id, key = '', status, kind = '', model, address, name = '', labels, createdAtMs } = run
+    const { id, key = '', status, kind = '', model, address, createdAtMs } = run
     return [
       printable(id?.slice(0, length) ?? key),
       colourOf(run, out.style.out)(printable(status)),
-      cut(name),
       kind,
       printable(model),
       formatAgo(clock.now() - createdAtMs).replace(' ago', ''),
       hasPlaces ? printable(address.replace(/^https?:\/\//, '')) : '',
-      cut(labels.join(', ')),
-      cut(fileOf(journal, run)),
+      cutToColumns(printable(fileOf(journal, run)), MAX_FILE_COLUMNS),
       promptOf(run),
     ]
   })

@@ -8,7 +8,6 @@ import type { Clock } from '../../host/clock.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
 import { type Env, type Io, type OutputStream, variable } from '../process/io.js'
-import { wrapWords } from './format.js'
 
 export type Style = InstanceType<typeof Chalk>
 
@@ -69,14 +68,12 @@ interface OutputOptions {
   readonly style: Output['style']
   /** Whether the output is the log of a GitHub Actions job. */
   readonly isJobLog?: boolean
-  /** How the user runs the program: `npx rushes`, for example. Messages name commands so. */
-  readonly program?: string
 }
 
 const MESSAGE_INDENT = '  '
 
 export function createOutput(options: OutputOptions): Output {
-  const { stdout, stderr, mode, style, isJobLog = false, program = 'rushes' } = options
+  const { stdout, stderr, mode, style, isJobLog = false } = options
   const escapeCommands = (text: string) => (isJobLog ? withoutCommands(text) : text)
   const escapedJson = (value: unknown, indent?: number) =>
     isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
@@ -84,17 +81,6 @@ export function createOutput(options: OutputOptions): Output {
   const write = (text: string) => {
     clearDrawing()
     stderr.write(`${escapeCommands(text)}\n`)
-  }
-  const named = (text: string) => text.replaceAll('`rushes ', `\`${program} `)
-  /**
-   * The lines of a message. On a terminal, words are not broken; aligned columns stay as they are. Further lines are
-   * indented, so that text from a server never begins a line.
-   */
-  const linesOf = (text: string, indent = ''): readonly string[] => {
-    const { isTTY, columns = 0 } = stderr
-    const isWrapped = isTTY === true && columns > 2 * MESSAGE_INDENT.length && !text.includes('  ')
-    const lines = isWrapped ? wrapWords(named(text), columns - MESSAGE_INDENT.length) : [named(text)]
-    return lines.map((line, at) => `${at === 0 ? indent : MESSAGE_INDENT}${line}`)
   }
   const writeJson = (value: unknown) => write(escapedJson(value))
   const print = (text: string) => {
@@ -117,13 +103,11 @@ export function createOutput(options: OutputOptions): Output {
       stderr.write(codes)
     },
     note(text) {
-      if (!mode.quiet && !mode.json) for (const line of linesOf(printable(text))) write(line)
+      if (!mode.quiet && !mode.json) write(printable(text))
     },
     warn(text) {
       if (mode.json) writeJson({ warning: { message: text } })
-      else
-        for (const line of linesOf(`warning: ${printable(text)}`))
-          write(tinted(line, 'warning:', style.err.yellow))
+      else write(`${style.err.yellow('warning:')} ${printable(text)}`)
     },
     debug(text) {
       if (!mode.debug) return
@@ -135,8 +119,8 @@ export function createOutput(options: OutputOptions): Output {
       if (mode.json) writeJson({ error: errorJson(error) })
       else {
         const { subject, hint } = errorTexts(error)
-        for (const line of linesOf(`error: ${subject}`)) write(tinted(line, 'error:', style.err.red))
-        for (const line of hint.flatMap((each) => linesOf(each, MESSAGE_INDENT))) write(line)
+        write(`${style.err.red('error:')} ${subject}`)
+        for (const line of hint) write(`${MESSAGE_INDENT}${line}`)
       }
     },
     setAside(hide) {
@@ -169,10 +153,6 @@ function errorTexts(error: RushesError): { readonly subject: string; readonly hi
   const hint = error.hint?.split('\n').map((line) => printable(line.trim())) ?? []
   return { subject: `${subject}${message}`, hint }
 }
-
-/** Colours the first word of a message. */
-const tinted = (line: string, word: string, colour: (text: string) => string): string =>
-  line.startsWith(word) ? `${colour(word)}${line.slice(word.length)}` : line
 
 export interface ErrorJson {
   readonly code: string

@@ -1,6 +1,6 @@
 /** Tables: columns for a terminal, or rows separated by tabs for a pipe. */
 import { printable } from '../../protocol/text.js'
-import { tabRow, wrapWords } from './format.js'
+import { tabRow } from './format.js'
 import type { Output } from './output.js'
 
 type Row = readonly string[]
@@ -8,7 +8,7 @@ type Row = readonly string[]
 interface TableOptions {
   /** Titles of the columns that are shown only if they fit, the most important one first. */
   readonly optional?: readonly string[]
-  /** Whether the last column is shortened. Without it, its words are wrapped. */
+  /** Whether the last column is shortened to the width of the terminal. */
   readonly isCut?: boolean
 }
 
@@ -39,7 +39,7 @@ const GAP = 2
 const DEFAULT_COLUMNS = 80
 /** Width of the last column for which optional columns are left out. */
 const COMFORTABLE_COLUMNS = 30
-/** With less room, the last column is not worth its place. */
+/** Minimum width to which the last column is shortened. */
 const MIN_LAST_COLUMNS = 10
 
 /**
@@ -73,28 +73,19 @@ async function alignedLines(
   )
   const before = (columns: readonly number[]) =>
     columns.slice(0, -1).reduce((sum, at) => sum + (widths[at] ?? 0) + GAP, 0)
-  const fits = (columns: readonly number[], minLast: number) =>
-    before(columns) + Math.min(widths[columns.at(-1) ?? 0] ?? 0, minLast) <= limit
+  const fits = (columns: readonly number[]) =>
+    before(columns) + Math.min(widths[columns.at(-1) ?? 0] ?? 0, COMFORTABLE_COLUMNS) <= limit
   const useful = widths.flatMap((_, at) => (rows.every((row) => EMPTY.includes(row[at] ?? '')) ? [] : [at]))
   let shown = useful.filter((at) => !optional.includes(header[at] ?? ''))
   for (const at of optional.map((title) => header.indexOf(title)).filter((each) => useful.includes(each))) {
     const more = [...shown, at].sort((one, other) => one - other)
-    if (fits(more, COMFORTABLE_COLUMNS)) shown = more
+    if (fits(more)) shown = more
   }
-  const isCramped = !fits(shown, MIN_LAST_COLUMNS)
-  if (isCramped && isCut) shown = shown.slice(0, -1)
-  const room = isCramped ? Number.POSITIVE_INFINITY : limit - before(shown)
-  // Padded rows that wrap are harder to read than rows without columns.
-  const isPadded = !isCramped || isCut
-  const padded = (cell: string, at: number) =>
-    cell + ' '.repeat(isPadded ? (widths[at] ?? 0) - columnsOf(cell) : 0)
-  return table.flatMap((row) => {
-    const last = row[shown.at(-1) ?? 0] ?? ''
-    const lines = isCut ? [cutToColumns(last, room)] : wrapWords(last, room)
-    return lines.map((text, line) =>
-      [...shown.slice(0, -1).map((at) => padded(line === 0 ? (row[at] ?? '') : '', at)), text]
-        .join(' '.repeat(GAP))
-        .trimEnd(),
-    )
-  })
+  const room = isCut ? Math.max(limit - before(shown), MIN_LAST_COLUMNS) : Number.POSITIVE_INFINITY
+  const padded = (cell = '', at = 0) => cell + ' '.repeat((widths[at] ?? 0) - columnsOf(cell))
+  return table.map((row) =>
+    [...shown.slice(0, -1).map((at) => padded(row[at], at)), cutToColumns(row[shown.at(-1) ?? 0] ?? '', room)]
+      .join(' '.repeat(GAP))
+      .trimEnd(),
+  )
 }

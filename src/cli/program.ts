@@ -119,19 +119,14 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
   addGlobalOptions(help)
 }
 
-/** Commands that render runs. The help of others does not show `--engine`, which they accept. */
-const RENDERS = ['run', 'wait', 'batch', 'mcp']
-
 /** Adds the global flags to a command and its subcommands, so that users can write them anywhere on the line. */
-function addGlobalOptions(command: Command, showsEngine = RENDERS.includes(command.name())): void {
+function addGlobalOptions(command: Command): void {
   const ownFlags = new Set(command.options.map(({ long }) => long))
-  for (const option of globalOptions())
-    if (!ownFlags.has(option.long))
-      command.addOption(option.hideHelp(option.long === '--engine' && !showsEngine))
+  for (const option of globalOptions()) if (!ownFlags.has(option.long)) command.addOption(option)
   if (!ownFlags.has('--help')) command.addHelpOption(helpOption())
   if (command.commands.length > 0)
     command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
-  for (const child of command.commands) addGlobalOptions(child, showsEngine)
+  for (const child of command.commands) addGlobalOptions(child)
 }
 
 /**

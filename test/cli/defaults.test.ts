@@ -1,4 +1,4 @@
-/** Each default stands in one place, and help, docs and action.yml follow it. */
+/** Each default stands in one place, and help and docs follow it. */
 import { describe, expect, test, vi } from 'vitest'
 import { fullName } from '../../src/cli/help/format-help.js'
 import { DEFAULTS } from '../../src/protocol/defaults.js'

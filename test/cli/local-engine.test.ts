@@ -56,7 +56,7 @@ it('wait renders a run of --engine that was queued or interrupted, with --engine
   const queued = await run(`run image --engine ${engine} "a hen" --no-wait`)
   const id = queued.stdout.trim()
   expect(queued.stderr).toBe(
-    `${id} is queued. Render it with \`rushes wait --local --engine ${engine} ${id}\`.\n`,
+    `${id} is queued. Render it with \`rushes wait --local --engine 'image=${engine}' ${id}\`.\n`,
   )
   expect(server.count('POST')).toBe(0)
   expect(await run(`status ${id}`)).toMatchObject({ code: 0, stdout: `${id}\tqueued\t\n`, stderr: '' })
@@ -70,7 +70,7 @@ it('wait renders a run of --engine that was queued or interrupted, with --engine
   const stopped = await waiting
   expect(stopped.code).toBe(130)
   const { run_id: second, hint } = objects(stopped.stderr).at(-1).error
-  expect(hint).toContain(`Resume with \`rushes wait --local --engine ${engine} ${second}\`.`)
+  expect(hint).toContain(`Resume with \`rushes wait --local --engine 'image=${engine}' ${second}\`.`)
   const done = await run(`wait ${second} -o ${file('b.png')} --json`)
   expect(done.code).toBe(0)
   expect(JSON.parse(done.stdout)).toMatchObject({ id: second, status: 'succeeded', model: FLUX })

@@ -166,13 +166,10 @@ it('the key comes from a variable, a file, a command or the command of the confi
   expect((await authorization(twoLeft)).stderr).toContain('Other users can read the key file')
 })
 
-it.each(['utf16le', 'utf8'] as const)(
-  'the key comes from a file in %s with a byte order mark and \\r\\n, as PowerShell 5 writes it',
-  async (encoding) => {
-    const path = keyFile(Buffer.from('\ufeff\r\nrk_file\r\nmore\r\n', encoding))
-    expect((await authorization({ RUSHES_API_KEY_FILE: path })).sent).toBe('Bearer rk_file')
-  },
-)
+it('the key comes from a file with a byte order mark and \\r\\n', async () => {
+  const path = keyFile(Buffer.from('\ufeff\r\nrk_file\r\nmore\r\n'))
+  expect((await authorization({ RUSHES_API_KEY_FILE: path })).sent).toBe('Bearer rk_file')
+})
 
 it.each<Record<string, string>>([
   { RUSHES_API_KEY_FILE: '/no/such/file' },

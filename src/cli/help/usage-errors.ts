@@ -94,7 +94,10 @@ export function unknownFlag(typed: string, command: Command, model?: NamedModel)
       `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
       'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
     )
-  const suggestion = suggestedFlag(flag, command)
+  const suggestion = nearest(
+    flag,
+    options.flatMap(({ long }) => long ?? []),
+  )
   if (suggestion !== undefined) return usageError(`${unknown} Did you mean ${suggestion}?`, help)
   if (model?.isKnown === true)
     return usageError(
@@ -109,20 +112,4 @@ export function unknownFlag(typed: string, command: Command, model?: NamedModel)
     )
   const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
   return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${help}` : help)
-}
-
-/**
- * The flag that the user probably meant: -V for -v, a flag with the word as one of its parts (--aspect-ratio for
- * --ratio), else the flag with the most similar name.
- */
-function suggestedFlag(flag: string, command: Command): string | undefined {
-  const options = command.createHelp().visibleOptions(command)
-  const inOtherCase = options.find(({ short }) => short?.toLowerCase() === flag.toLowerCase())
-  if (inOtherCase !== undefined) return inOtherCase.short
-  const flags = options.flatMap(({ long }) => (long ? [long] : []))
-  const parts = (text: string) => text.replace(/^--/, '').split('-')
-  const [word = '', ...more] = parts(flag)
-  const withPart =
-    more.length === 0 ? flags.find((each) => parts(each).includes(word.replace(/s$/, ''))) : undefined
-  return withPart ?? nearest(flag, flags)
 }

@@ -165,10 +165,8 @@ export class FirstLine {
     return line.replace(/\r$/, '')
   }
 
-  /** `>` in PowerShell 5 writes UTF-16 with a byte order mark. */
   get #fromStart(): string {
-    const isUtf16 = this.#bytes[0] === 0xff && this.#bytes[1] === 0xfe
-    return this.#bytes.toString(isUtf16 ? 'utf16le' : 'utf8').replace(/^\uFEFF?[\u0000-\u0020]*/, '')
+    return this.#bytes.toString('utf8').replace(/^\uFEFF?[\u0000-\u0020]*/, '')
   }
 }
 

@@ -79,7 +79,7 @@ export const commandLine = (
   [
     `rushes ${command}`,
     ...(local ? ['--local'] : []),
-    ...(engine === undefined ? [] : ['--engine', quoteWord(shownEngine(engine))]),
+    ...(engine === undefined ? [] : ['--engine', quoteWord(engine)]),
     ...(profile === undefined ? [] : ['--profile', quoteWord(profile)]),
     ...(baseUrl === undefined ? [] : ['--base-url', quoteWord(baseUrl)]),
     ...words,
@@ -123,10 +123,6 @@ export function endHint(state: RunState, isLocal: boolean): string {
     ? `To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ${id} <job>${data}\`.`
     : `\`rushes show ${id}\` shows its input.`
 }
-
-/** The engine without its kind, where its type has only one. */
-const shownEngine = (engine: string): string =>
-  engine.replace(/^image=(?=(images|sdapi):)|^video=(?=videos:)/, '')
 
 /** Returns the glob for `--only` that matches this name alone: it may contain a `*`, and each further run costs money. */
 export const globOf = (name: string): string => name.replace(/[\\*?[\](){}!+@]/g, '\\$&')

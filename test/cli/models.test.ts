@@ -161,7 +161,7 @@ it('models prints the list that the service has now, or the kept one with a warn
 })
 
 it.each<[string, Scripted, number, RegExp]>([
-  ['404', { status: 404 }, 0, /There is no list of models of the service: it answered 404\./],
+  ['404', { status: 404 }, 0, /The service has no list of models: it answered 404\./],
   ['a page', { status: 200, body: '<html>' }, 0, /its response is not a list of models/],
   ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
   ['401', { status: 401 }, 4, /error: The service answered 401/],

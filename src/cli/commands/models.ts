@@ -67,8 +67,7 @@ export async function modelsCommand(
   const models = await ctx.models()
   const outcome = await models.ask()
   if (refresh && outcome.kind === 'failed') throw outcome.error
-  if (refresh && outcome.kind === 'none')
-    out.note(`There is no list of models of the service: ${outcome.reason}.`)
+  if (refresh && outcome.kind === 'none') out.note(`The service has no list of models: ${outcome.reason}.`)
   const shown = await shownModels(ctx, models)
   const prices = await openPrices(ctx)
   if (name === undefined) await printModels(out, shown, prices)

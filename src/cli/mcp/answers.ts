@@ -5,11 +5,9 @@ import { pathToFileURL } from 'node:url'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { RushesError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
-import { amountOf } from '../../protocol/price.js'
 import { printable, printableJson, withoutControls } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'
-import type { CostLimit } from '../models/cost-limit.js'
 import { type ErrorJson, errorJson } from '../terminal/output.js'
 import { runJson } from '../terminal/run-json.js'
 import type { Job } from './session.js'
@@ -100,12 +98,6 @@ const plainJson = (value: object): Record<string, unknown> =>
       return typeof each === 'string' ? withoutControls(each) : each
     }),
   )
-
-/** What the session may still create. */
-export const leftJson = ({ left: { runs, millionths } }: CostLimit) => ({
-  left_in_session: runs,
-  estimate_left_in_session: millionths === undefined ? null : amountOf(millionths),
-})
 
 export type Json = Readonly<Record<string, unknown>>
 

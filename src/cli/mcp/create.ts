@@ -1,7 +1,6 @@
 /** `create_image`, `create_video` and `create_model_run`: the command `rushes run`, once for one `request_id`. */
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError } from '../../errors.js'
-import { asRushesError } from '../../host/interrupts.js'
 import type { JournalRun } from '../../journal/index.js'
 import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
@@ -13,7 +12,7 @@ import { labelsOf } from '../flags/values.js'
 import { revisit } from '../runs/carry-out.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { modelFor } from '../settings/settings.js'
-import { type Answer, answerWith, leftJson, runsAnswer } from './answers.js'
+import { type Answer, answerWith, runsAnswer } from './answers.js'
 import { type Call, type Job, type McpSession, otherArguments } from './session.js'
 
 /** A create with one `request_id`. */
@@ -59,12 +58,7 @@ export async function createWithTool(
   if (dry_run === true) {
     const job = await session.finish(call, ({ ctx }) => runCommand(ctx, request, flags, { limit }))
     // Without the input, which may have whole files.
-    return answerWith(job, ([{ estimate, currency } = {}]) => ({
-      runs: [],
-      estimate,
-      currency,
-      ...leftJson(limit),
-    }))
+    return answerWith(job, ([{ estimate, currency } = {}]) => ({ runs: [], estimate, currency }))
   }
   // As in the journal: the order of parameters, and whether the model is named, do not matter.
   const job = session.join(keyOf(requestId), identityOf(model ?? '', input), (own) =>
@@ -78,41 +72,24 @@ export async function createWithTool(
     request_id: requestId,
     estimate: estimate === undefined ? null : amountOf(estimate.millionths),
     currency: estimate?.currency ?? null,
-    ...leftJson(limit),
   })
 }
 
 const keyOf = (requestId: string): string => `request_id ${JSON.stringify(requestId)}`
 
 /** Creates the run, or follows the one that the journal has for this request_id. */
-async function payOnce(session: McpSession, create: Create, job: Job): Promise<void> {
-  const { request, flags, requestId } = create
-  const earlier = (await earlierCreate(session, requestId)) ?? (await createHere(session, create, job))
-  if (earlier === undefined) return
+async function payOnce(session: McpSession, { request, flags, requestId }: Create, job: Job): Promise<void> {
+  const earlier = await earlierCreate(session, requestId)
+  if (earlier === undefined) {
+    // If another server sends this very create meanwhile, the journal refuses this one, and the next call gets the run.
+    await runCommand(job.ctx, request, flags, { requestId, limit: await session.limit(), observer: job })
+    return
+  }
   const { model = '', input, media } = await buildRequest(job.ctx, request)
   if (earlier.identity !== identityOf(model, input, media)) throw otherArguments(keyOf(requestId))
   const id = idOf(earlier, requestId)
   job.follows = id
   await revisit(job.ctx, [id], flags, { observer: job })
-}
-
-/**
- * Creates the run. If it is refused, another server may have sent this very create meanwhile, and its estimate may have
- * reached a limit: that create is returned.
- */
-async function createHere(
-  session: McpSession,
-  { request, flags, requestId }: Create,
-  job: Job,
-): Promise<JournalRun | undefined> {
-  const limit = await session.limit()
-  await runCommand(job.ctx, request, flags, { requestId, limit, observer: job }).catch((thrown: unknown) =>
-    job.errors.unshift(asRushesError(thrown)),
-  )
-  if (!job.errors.some(({ code }) => code === 'usage')) return undefined
-  const other = await earlierCreate(session, requestId)
-  if (other !== undefined) job.errors.length = 0
-  return other
 }
 
 /** Throws if the journal cannot be read: the run could then be paid twice. */

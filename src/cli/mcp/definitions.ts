@@ -113,7 +113,7 @@ export const toolsFor = (facts: SessionFacts) => ({
   list_models: {
     description:
       'Show the parameters of the configured image and video model as JSON Schema, and all known models with their ' +
-      'prices, and what this session may still create. Estimates are not bills. Free.',
+      'prices. Estimates are not bills. Free.',
     inputSchema: object({ model: name('Only this model, with its parameters as JSON Schema') }),
     annotations: READS,
   },
@@ -234,19 +234,6 @@ const batchTools = (facts: SessionFacts) => ({
     annotations: PAYS,
   },
 })
-
-/** Returns instructions for the client's system prompt. */
-export const instructionsFor = (facts: SessionFacts): string =>
-  [
-    'rushes creates images and videos with asynchronous runs, and saves the results as files.',
-    facts.isLocal
-      ? `Runs are drawn on this machine and cost nothing; a session may create ${facts.maxRuns}.`
-      : `Only create_image, create_video, create_model_run and run_batch cost money; a session may create ${limitOf(facts)}. ` +
-        'Before them, ask for the estimate: dry_run: true, or plan_batch.',
-    'Every call returns within about 45 s. When a run is still running, call wait_run with its id, and never create it again.',
-    'Give each create a request_id: repeating the call with the same request_id returns the existing run.',
-    'Results are paths; read a file only if you need its content.',
-  ].join(' ')
 
 /** Ways to name a file in a media parameter. */
 const SOURCES =

@@ -13,7 +13,6 @@ interface McpFlags {
   readonly maxRuns: string
   readonly maxCost?: string
   readonly folder: string
-  readonly allowOutside?: boolean
 }
 
 const MAX_RUNS = 10_000
@@ -23,16 +22,15 @@ export function register(command: Command, { act }: CommandEnvironment): void {
     .option('--max-runs <n>', 'Number of runs that a session may create', DEFAULTS.sessionRuns)
     .option('--max-cost <amount>', 'Maximum estimate of a session; further creates are refused')
     .option('--folder <folder>', 'Folder for outputs, manifests and reference images', '.')
-    .option('--allow-outside', 'Allow paths outside the folder')
   act(command, mcpCommand)
 }
 
-async function mcpCommand(ctx: Context, { allowOutside = false, ...flags }: McpFlags): Promise<number> {
+async function mcpCommand(ctx: Context, flags: McpFlags): Promise<number> {
   const maxRuns = wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_RUNS)
   if (flags.maxCost !== undefined) SETTINGS.maxCost.check(flags.maxCost, '--max-cost')
   const folder = resolve(flags.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${flags.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
   const { serveMcp } = await import('./serve.js')
-  return serveMcp(ctx, { ...flags, folder, maxRuns, allowOutside })
+  return serveMcp(ctx, { ...flags, folder, maxRuns })
 }

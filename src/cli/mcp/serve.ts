@@ -13,13 +13,13 @@ import { untilAborted } from '../../host/abort.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { findInexact } from '../../protocol/models.js'
 import { amountText } from '../../protocol/price.js'
-import { didYouMean, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/settings.js'
 import { type Answer, resultOf } from './answers.js'
 import { createWithTool } from './create.js'
-import { instructionsFor, type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
+import { type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
 import { type Call, McpSession, type SessionOptions } from './session.js'
 import { cancelRuns, listModels, listRuns, planBatch, runBatch, showRun, waitRuns } from './tools.js'
 
@@ -43,10 +43,7 @@ export async function serveMcp(ctx: Context, options: SessionOptions): Promise<n
   const { out, interrupts, stdout } = ctx
   const session = new McpSession(ctx, options)
   const stdin = ctx.stdin()
-  const server = new Server(
-    { name: 'rushes', version: VERSION },
-    { capabilities: { tools: {} }, instructions: instructionsFor(await factsOf(session)) },
-  )
+  const server = new Server({ name: 'rushes', version: VERSION }, { capabilities: { tools: {} } })
   // The transport does not detect the end of its input. It closes itself only after a message that is too large.
   const disconnected = new Promise<'by its client' | 'by the transport'>((resolve) => {
     server.onclose = () => resolve('by the transport')
@@ -110,14 +107,6 @@ async function factsOf(session: McpSession): Promise<SessionFacts> {
 
 /** Throws `usage` with the first problem. */
 export function checkArguments(name: string, { inputSchema }: Tool, args: Call['args']): void {
-  const parameters = Object.keys(inputSchema.properties)
-  const hint = `Parameters of ${name}: ${parameters.join(', ')}.`
-  const unknown = Object.keys(args).find((each) => !parameters.includes(each))
-  if (unknown !== undefined)
-    throw usageError(
-      `${name} has no parameter "${shortened(unknown, 100)}".${didYouMean(unknown, parameters)}`,
-      hint,
-    )
   const inexact = findInexact(args)
   if (inexact !== undefined)
     throw usageError(
@@ -128,7 +117,11 @@ export function checkArguments(name: string, { inputSchema }: Tool, args: Call['
   const isValid = new Ajv({ strict: false, validateSchema: false }).compile(inputSchema)
   if (isValid(args)) return
   const [{ instancePath = '', message = '', params = {} } = {}] = isValid.errors ?? []
-  // Ajv does not name the allowed values.
-  const allowed = params.allowedValues === undefined ? '' : `: ${params.allowedValues.join(', ')}`
-  throw usageError(`${instancePath.slice(1) || name} ${message}${allowed}.`, hint)
+  // Ajv names neither of them.
+  const { allowedValues, additionalProperty: unknown } = params
+  const named = unknown === undefined ? allowedValues?.join(', ') : `"${shortened(unknown, 100)}"`
+  throw usageError(
+    `${instancePath.slice(1) || name} ${message}${named === undefined ? '' : `: ${named}`}.`,
+    `Parameters of ${name}: ${Object.keys(inputSchema.properties).join(', ')}.`,
+  )
 }

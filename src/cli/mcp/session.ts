@@ -29,7 +29,6 @@ export interface SessionOptions {
   readonly maxRuns: number
   /** Value of `--max-cost`. Without it, the setting counts. */
   readonly maxCost?: string | undefined
-  readonly allowOutside: boolean
 }
 
 export interface Call {
@@ -186,11 +185,11 @@ export class McpSession {
 
   /** A path of an agent must be in the folder of the server, links resolved. */
   #refuseOutside(path: string, fullPath: string, parameter: string): void {
-    const { folder, allowOutside } = this.options
-    if (!allowOutside && !isWithin(followLinks(folder), followLinks(fullPath)))
+    const { folder } = this.options
+    if (!isWithin(followLinks(folder), followLinks(fullPath)))
       throw usageError(
         `${parameter}: ${shortened(path)} is outside ${folder}. Nothing was sent.`,
-        'Use a path inside the folder of the server. `rushes mcp --allow-outside` allows others.',
+        'Use a path inside the folder of the server, which `rushes mcp --folder` sets.',
       )
   }
 

@@ -13,7 +13,7 @@ import { cancelCommand } from '../commands/status.js'
 import { labelsOf } from '../flags/values.js'
 import { revisit } from '../runs/carry-out.js'
 import { selectNamed } from '../runs/journal-rows.js'
-import { type Answer, answerWith, type Json, leftJson, type ResultFile, runsAnswer } from './answers.js'
+import { type Answer, answerWith, type Json, type ResultFile, runsAnswer } from './answers.js'
 import type { Call, Job, McpSession } from './session.js'
 
 export async function waitRuns(session: McpSession, call: Call): Promise<Answer> {
@@ -95,12 +95,11 @@ export async function showRun(session: McpSession, call: Call): Promise<Answer> 
 
 export async function listModels(session: McpSession, call: Call): Promise<Answer> {
   const name = typeof call.args.model === 'string' ? call.args.model : undefined
-  const left = leftJson(await session.limit())
   const job = await session.finish(call, ({ ctx }) => modelsCommand(ctx, {}, name))
   return answerWith(job, ([found = {}]) => {
-    if (name !== undefined) return { model: found, ...left }
+    if (name !== undefined) return { model: found }
     const models = Array.isArray(found.models) ? found.models.filter(isObject) : []
-    return { models: models.map(withoutOtherInput), ...left }
+    return { models: models.map(withoutOtherInput) }
   })
 }
 
@@ -146,7 +145,6 @@ async function batch(session: McpSession, call: Call, { ctx }: Job, flags: Batch
       ...flags,
       ...(Array.isArray(only) && { only }),
       force: force === true,
-      allowOutside: session.options.allowOutside,
     },
     // A manifest must not send a file that the agent could not name itself.
     onMedia: (path, parameter) => void session.fileIn(path, parameter),
@@ -167,7 +165,6 @@ async function batchAnswer(session: McpSession, call: Call, job: Job): Promise<A
   return {
     structured: {
       is_running: !isDone,
-      ...leftJson(await session.limit()),
       summary: last?.summary ?? null,
       rows: shown,
       rows_left_out: rows.length - shown.length,

@@ -63,14 +63,6 @@ export class CostLimit {
     this.maxRuns = maxRuns
   }
 
-  /** What may still be created. Undefined: no limit. */
-  get left(): { readonly runs: number | undefined; readonly millionths: number | undefined } {
-    return {
-      runs: this.maxRuns && this.maxRuns - this.#runs,
-      millionths: this.maxCost && this.maxCost - this.#millionths,
-    }
-  }
-
   /**
    * Throws `usage` if the runs pass a limit, or if one has no price. First asks the service for the prices that it has now.
    * `estimate` is called again after that.

@@ -65,7 +65,7 @@ describe('the definitions', () => {
 
 describe('arguments', () => {
   it.each<[ToolName, object, string]>([
-    ['wait_run', { id: 'a' }, 'wait_run has no parameter "id". Did you mean "ids"?'],
+    ['wait_run', { id: 'a' }, "wait_run must have required property 'ids'."],
     ['wait_run', { ids: [3] }, 'ids/0 must be string.'],
     ['wait_run', { ids: ['', 'a'] }, 'ids/0 must NOT have fewer than 1 characters.'],
     [

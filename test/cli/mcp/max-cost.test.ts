@@ -33,28 +33,17 @@ describe('an estimate', () => {
     const args = { prompt: 'a fox', quality: 'high', request_id: 'fox' }
     const dry = await mcp.call('create_image', { ...args, dry_run: true })
     const money = { estimate: 0.6, currency: 'USD' }
-    expect(dry.structured).toEqual({
-      runs: [],
-      ...money,
-      left_in_session: 20,
-      estimate_left_in_session: 5,
-      warnings: [],
-    })
+    expect(dry.structured).toEqual({ runs: [], ...money, warnings: [] })
     expect(service.requests).toEqual([])
-    const left = { left_in_session: 19, estimate_left_in_session: 4.4 }
     // A repeated create, also in a later session, is counted once.
     for (const _ of [1, 2]) {
       const { structured } = await mcp.call('create_image', args)
-      expect(structured).toMatchObject({ ...money, ...left, runs: [{ status: 'succeeded' }] })
+      expect(structured).toMatchObject({ ...money, runs: [{ status: 'succeeded' }] })
     }
     await mcp.end()
     const later = await openMcp(service)
     const repeated = await later.call('create_image', args)
-    expect(repeated.structured).toMatchObject({
-      ...money,
-      left_in_session: 20,
-      estimate_left_in_session: null,
-    })
+    expect(repeated.structured).toMatchObject(money)
     expect(service.creates()).toHaveLength(1)
     expect((await later.call('list_runs')).runs).toMatchObject([money])
     const shown = await later.call('show_run', { id: repeated.run.id })
@@ -64,7 +53,7 @@ describe('an estimate', () => {
   it('stays unknown without a price', async () => {
     const { mcp } = await open()
     const dry = await mcp.call('create_video', { prompt: 'it runs', dry_run: true })
-    expect(dry.structured).toMatchObject({ estimate: null, currency: null, estimate_left_in_session: null })
+    expect(dry.structured).toMatchObject({ estimate: null, currency: null })
   })
 })
 
@@ -111,7 +100,6 @@ describe('--max-cost', () => {
     await mcp.call('create_image', { prompt: 'x' })
     const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
     expect(planned.structured).toMatchObject({
-      estimate_left_in_session: 0.8,
       summary: { estimate: 1, currency: 'USD', without_price: 0 },
     })
     const { error } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
@@ -138,19 +126,15 @@ describe('--max-cost', () => {
     const { service, mcp } = await open('1.2', { engine })
     write(mcp, MANIFEST.replace('quality: high', "quality: high, image_urls: ['row:a']"))
     const batch = () => mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect((await batch()).structured).toMatchObject({
-      is_running: true,
-      left_in_session: 18,
-      estimate_left_in_session: 0.2,
-    })
+    expect((await batch()).structured).toMatchObject({ is_running: true })
     const meanwhile = await mcp.call('create_image', { prompt: 'x' })
     expect(meanwhile.error.message).toMatch(/^The estimate is 0.4 USD, but only 0.2 USD/)
     engine.fail(new Error('no ink'))
     const { structured } = await batch()
     expect(service.creates()).toHaveLength(1)
+    const afterwards = await mcp.call('create_image', { prompt: 'x', dry_run: true })
+    expect(afterwards.isError).toBe(false)
     expect(structured).toMatchObject({
-      left_in_session: 19,
-      estimate_left_in_session: 0.8,
       summary: { failed: 1, blocked: 1, estimate: 0.4, currency: 'USD', without_price: 0 },
     })
   })
@@ -162,7 +146,7 @@ describe('--max-cost', () => {
     })
     expect(JSON.stringify(await mcp.client.listTools())).not.toContain('COSTS MONEY')
     const { structured } = await mcp.call('create_image', { prompt: 'x', dry_run: true })
-    expect(structured).toMatchObject({ estimate: 0, currency: 'credits', estimate_left_in_session: 0 })
+    expect(structured).toMatchObject({ estimate: 0, currency: 'credits' })
   })
 })
 

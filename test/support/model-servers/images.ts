@@ -80,14 +80,13 @@ const sdcpp: Answer = async (request, server) => {
   return drawn({ size: own.size, subject }, { output_format: 'png' })
 }
 
-/** Has no edits, takes references as raw base64, and drops those that it cannot decode. */
+/** Has no edits. */
 const localai: Answer = (request) => {
   if (request.path === '/v1/models') return modelList('flux.1-dev', 'sd-3.5')
   if (!isDrawing(request) || isEdit(request))
     return json(404, { error: { message: 'Resource not found', code: 404 } })
-  const { prompt, size, step, seed, ref_images = [] } = request.json() as Fields
-  const references = ref_images.filter((each: string) => !each.startsWith('data:'))
-  return drawn({ size, subject: [prompt, step, seed, references] })
+  const { prompt, size, step, seed } = request.json() as Fields
+  return drawn({ size, subject: [prompt, step, seed] })
 }
 
 const omni: Answer = async (request) => {

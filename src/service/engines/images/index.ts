@@ -14,7 +14,7 @@ import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { checkDecodable, type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
 import { errorTextOf, isUnreachable, missingResult, UpstreamError } from '../upstream/upstream-error.js'
 
-const FIXED_FIELDS = ['prompt', 'n', 'response_format', 'image', 'ref_images']
+const FIXED_FIELDS = ['prompt', 'n', 'response_format', 'image']
 
 export const readImages: ReadEngine = (settings, document) => {
   const model = settings.text('model')
@@ -71,49 +71,32 @@ async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<b
   return data.length === 1 && isObject(data[0]) && data[0].id === 'sd-cpp-local'
 }
 
-/** Sends a refused request again in another form: a refused one has drawn nothing. */
+/** Sends a refused request again without the field that was refused: it has drawn nothing. */
 async function draw(
   server: ImagesServer,
   fields: Readonly<Record<string, unknown>>,
   references: readonly SourceFile[],
   job: RenderJob,
-  takesEdits = true,
 ): Promise<Answer> {
   const { upstream, takesFormat } = server
   const json = { ...fields, ...(takesFormat && { response_format: 'b64_json' }) }
   try {
-    return await upstream.render(requestOf(json, references, takesEdits), job)
+    return await upstream.render(requestOf(json, references), job)
   } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error
-    if (takesFormat && refusesFormat(error)) {
-      server.takesFormat = false
-      return await draw(server, fields, references, job, takesEdits)
-    }
-    if (takesEdits && references.length > 0 && lacksEdits(error))
-      return await draw(server, fields, references, job, false)
-    throw error
+    if (!(error instanceof UpstreamError && takesFormat && refusesFormat(error))) throw error
+    server.takesFormat = false
+    return await draw(server, fields, references, job)
   }
 }
 
 const refusesFormat = ({ status, answer }: UpstreamError): boolean =>
   (status === 400 || status === 422) && (errorTextOf(answer) ?? '').includes('response_format')
 
-/**
- * LocalAI has no endpoint for edits. Only its own words prove that: an empty answer may come from a proxy, and another
- * server would ignore references that are sent as LocalAI takes them.
- */
-const lacksEdits = ({ status, answer }: UpstreamError): boolean =>
-  status === 404 && errorTextOf(answer) === 'Resource not found'
-
 function requestOf(
   json: Readonly<Record<string, unknown>>,
   references: readonly SourceFile[],
-  takesEdits: boolean,
 ): UpstreamRequest {
   if (references.length === 0) return { method: 'POST', path: 'images/generations', json }
-  // LocalAI takes references here, and drops those with a `data:` prefix without a word.
-  if (!takesEdits)
-    return { method: 'POST', path: 'images/generations', json: { ...json, ref_images: references } }
   const name = references.length === 1 ? 'image' : 'image[]'
   const form = [
     ...Object.entries(json).map(([field, value]): FormField => [field, formText(value)]),

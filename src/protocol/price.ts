@@ -15,7 +15,7 @@ import { shortened } from './text.js'
 
 /** Millionths of 1. */
 const UNIT = 1_000_000n
-export const inMillionths = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
+const inMillionths = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
 
 /** Larger amounts count as this one: every limit refuses it, and a sum stays a whole number. */
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER)

@@ -208,7 +208,7 @@ function urlProblem(value: string): string | undefined {
   return /[?#]/.test(value) ? 'must not contain a query or a fragment' : undefined
 }
 
-export const isVariableName = (text: unknown): text is string =>
+const isVariableName = (text: unknown): text is string =>
   typeof text === 'string' && /^[A-Z][A-Z0-9_]*$/.test(text)
 
 /** Describes a variable without a value. A text that cannot be a name may be the key itself, which is not printed. */

@@ -227,7 +227,7 @@ function Output({ run, output, index, prompt }: OutputProps) {
               Use as a reference
             </a>
           )}
-          <a class="button small" href={linkTo(url, { download: savedName })}>
+          <a class="button small" href={url} download={savedName}>
             <Icon name="download" size={14} /> Download
           </a>
         </span>

@@ -70,8 +70,8 @@ interface Node {
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
 export async function createService(given: ServiceOptions): Promise<Service> {
-  const { clock, metrics, role = 'all', trustedProxies = [], log = () => {}, onFault = () => {} } = given
-  const faults = given.faults && createFaults(given.faults, clock, onFault)
+  const { clock, metrics, role = 'all', trustedProxies = [], log = () => {} } = given
+  const faults = given.faults && createFaults(given.faults, clock, (text) => log(`fault: ${text}`))
   const options = faults === undefined ? given : { ...given, engine: withFailures(given.engine, faults) }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   let listening: Listening | undefined
@@ -124,11 +124,7 @@ export async function createService(given: ServiceOptions): Promise<Service> {
   return {
     apiKey: keys.newKey,
     console: opened.console,
-    fetch: createInProcessFetch({
-      app,
-      isClosed: isClosing,
-      prefix: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
-    }),
+    fetch: createInProcessFetch({ app, isClosed: isClosing }),
     async listen(address) {
       listening = await listenOn(app, address)
       return { url: listening.url }

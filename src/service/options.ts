@@ -42,9 +42,7 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** Faults to inject into requests over the port, and into runs (`--fault`). */
   readonly faults?: readonly Fault[] | undefined
-  /** Called for each injected fault with a description, such as `create answered 429`. */
-  readonly onFault?: ((words: string) => void) | undefined
-  /** Called with one line for each internal error, which contains no keys or prompts. */
+  /** Called with one line for each internal error and each injected fault. Lines contain no keys or prompts. */
   readonly log?: WriteLog | undefined
   /** Maximum age of files, from the end of their run. Older ones are removed. If undefined, no file is removed. */
   readonly retainMs?: number | undefined

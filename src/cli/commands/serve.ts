@@ -166,8 +166,6 @@ async function openService(
       clock,
       concurrency: concurrency ?? defaultConcurrency(),
       env,
-      // Not a note: with `--json`, standard error contains only JSON lines.
-      onFault: (words) => out.warn(`fault: ${words}`),
       metrics,
       storage,
       console: page,
@@ -176,6 +174,7 @@ async function openService(
         level === 'silent'
           ? undefined
           : (line, stack) => {
+              // Not a note: with `--json`, standard error contains only JSON lines.
               out.warn(line)
               if (stack !== undefined) out.debug(stack)
             },

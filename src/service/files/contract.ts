@@ -14,7 +14,6 @@ export interface ByteRange {
 
 export interface FoundFile {
   readonly bytes: number
-  readonly modifiedAtMs: number
   /** Reads the whole file, or a range of it. */
   read(range?: ByteRange): Promise<Readable>
 }
@@ -26,13 +25,6 @@ export interface PutOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The request that a signed URL allows, and two headers of its response. */
-interface SignedRequest {
-  readonly method: 'GET' | 'HEAD'
-  readonly contentType: string
-  readonly contentDisposition: string
-}
-
 export type FileSource = { readonly path: string } | { readonly bytes: Uint8Array }
 
 export interface FileReader {
@@ -42,7 +34,7 @@ export interface FileReader {
    * Returns a secret URL, with which the file can be read for one hour without an API key. Undefined if the store has
    * no signed URLs.
    */
-  readonly signedUrl?: ((key: string, request: SignedRequest) => Promise<string>) | undefined
+  readonly signedUrl?: ((key: string, contentType: string) => Promise<string>) | undefined
 }
 
 export interface FileWriter {

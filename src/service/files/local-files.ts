@@ -74,7 +74,6 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
       if (stats === undefined || !stats.isFile()) return undefined
       return {
         bytes: stats.size,
-        modifiedAtMs: stats.mtimeMs,
         async read(range) {
           const file = await open(path).catch((error) => {
             throw unavailable(error)

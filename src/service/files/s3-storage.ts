@@ -258,18 +258,12 @@ export function createS3Files({
       return (
         head && {
           bytes: head.ContentLength ?? 0,
-          modifiedAtMs: head.LastModified?.getTime() ?? 0,
           read: (range) => read(key, range),
         }
       )
     },
-    async signedUrl(key, { method, contentType, contentDisposition }) {
-      const request = {
-        ...objectAt(key),
-        ResponseContentType: contentType,
-        ResponseContentDisposition: contentDisposition,
-      }
-      const command = method === 'HEAD' ? new HeadObjectCommand(request) : new GetObjectCommand(request)
+    async signedUrl(key, contentType) {
+      const command = new GetObjectCommand({ ...objectAt(key), ResponseContentType: contentType })
       return await orStorageError('Signing a URL', getSignedUrl(client, command, { expiresIn: SIGNED_FOR_S }))
     },
     async remove(key) {

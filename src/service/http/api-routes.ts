@@ -1,5 +1,4 @@
 /** HTTP routes of the API: runs, their outputs, the models, and the OpenAPI document. */
-import { extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { writeJson } from '../../protocol/json.js'
@@ -54,10 +53,8 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
   app.post(RUNS_PATH, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
     const key = idempotencyKeyOf(request)
-    const created = await endpoints.create(caller, [bodyOf(request)], key)
-    if (created.isRepeated) reply.header('idempotent-replayed', 'true')
-    reply.code(201).header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
-    return runSeenBy(reply, created.run)
+    const { run } = await endpoints.create(caller, [bodyOf(request)], key)
+    return runSeenBy(reply.code(201), run)
   })
 
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
@@ -98,27 +95,17 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
 
 /**
  * Routes of outputs. An output's URL is a secret, so the routes need no key and no rate limit. The URL is only looked
- * up in the database, whose names identify the file: no path is built from a URL. With `?download`, a browser saves the
- * file; a value names the saved file.
+ * up in the database, whose names identify the file: no path is built from a URL.
  */
 export async function addOutputRoutes(app: FastifyInstance, { files, store }: OutputRoutes): Promise<void> {
-  app.route<{ Params: { token: string; name: string }; Querystring: { download?: unknown } }>({
-    method: ['GET', 'HEAD'],
-    url: `${OUTPUTS_PATH}/:token/:name`,
-    async handler(request, reply) {
+  app.get<{ Params: { token: string; name: string } }>(
+    `${OUTPUTS_PATH}/:token/:name`,
+    async (request, reply) => {
       const output = await store.findOutput(request.params.token, request.params.name)
       if (output === undefined) throw new Refusal('not_found')
-      const { download } = request.query
-      const file = { ...output, key: outputKey(output), name: savedName(output.name, download) }
-      return sendStoredFile(request, reply, files, file, download !== undefined)
+      return sendStoredFile(request, reply, files, { ...output, key: outputKey(output) })
     },
-  })
-}
-
-/** Returns the name for a browser that saves an output. `wanted` comes from a URL: it cannot change the extension. */
-function savedName(fileName: string, wanted: unknown): string {
-  const isSafe = typeof wanted === 'string' && /^[\w-]{1,120}(\.\w+)?$/.test(wanted)
-  return isSafe && extname(wanted) === extname(fileName) ? wanted : fileName
+  )
 }
 
 /** URL of the service in the OpenAPI document. */

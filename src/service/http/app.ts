@@ -10,7 +10,7 @@ import { createNetworkMatcher } from '../rules/networks.js'
 import { Refusal } from '../rules/refusal.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
 import { closeAfter, drain, type HttpLimits } from './connections.js'
-import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
+import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
 import { addFaultHooks, type Faults } from './faults.js'
 import type { Metrics } from './metrics.js'
 
@@ -58,15 +58,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     // While the service closes, open connections get normal responses. Fastify's 503 has another format.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
-    // Look up an id with an invalid percent sign like any other id.
-    rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
   })
   // Inputs may have integers that `JSON.stringify` refuses.
   app.setReplySerializer((payload) => writeJson(payload))
   app.server.maxConnections = limits.connections
-  app.addHook('onResponse', async ({ method, routeOptions: { url: route } }, { statusCode: status }) =>
-    metrics?.countRequest({ method, route, status }),
+  app.addHook('onResponse', async ({ routeOptions }, { statusCode }) =>
+    metrics?.countRequest(routeOptions.url, statusCode),
   )
   app.addHook('preClose', async () => {
     if (isDraining()) await drain(app, clock)
@@ -81,7 +79,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)
   })
-  app.setNotFoundHandler(api === undefined ? sendNoApi : sendNotFound)
+  app.setNotFoundHandler(sendNotFound)
   if (faults !== undefined) addFaultHooks(app, faults)
   await app.register(addHealthRoutes, { isReady })
   if (api !== undefined) {
@@ -101,14 +99,6 @@ export async function closeApp(app: FastifyInstance, clock: Clock): Promise<void
   const closed = app.close()
   if (!(await settlesWithin(RESPONSE_GRACE_MS, closed, clock))) app.server.closeAllConnections()
   await closed
-}
-
-function isDecodable(url: string): boolean {
-  try {
-    return decodeURIComponent(url) !== ''
-  } catch {
-    return false
-  }
 }
 
 const HEALTH_PATH = '/healthz'

@@ -35,10 +35,6 @@ import { SMALL_BYTES } from './request-body.js'
 
 export interface CreatedRun {
   readonly run: StoredRun
-  /** Credits that were charged. 0 for a repeated request, which charges nothing. */
-  readonly price: number
-  /** Whether an earlier request with the same idempotency key created the run. */
-  readonly isRepeated: boolean
 }
 
 const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
@@ -145,7 +141,7 @@ export class Endpoints {
       // Before the input is checked: the models may have changed since the first create.
       const before = await store.findCreated(accountId, idempotency)
       const earlier = before && idOfAdded(before)
-      if (earlier !== undefined) return await this.#repeated(accountId, earlier)
+      if (earlier !== undefined) return { run: await this.findRun({ accountId }, earlier) }
       await letOthersRun(bytes)
     }
     const { document, input, images } = readCreate(parsed, documents)
@@ -165,14 +161,10 @@ export class Endpoints {
     const price = isFree ? 0 : creditsOf(document, input)
     const carried = carriedBy?.(document)
     const added = await addRun(this.#options, { ...run, keyId, by, price, carried, idempotency }, images)
-    if (added !== run.id) return await this.#repeated(accountId, added)
+    if (added !== run.id) return { run: await this.findRun({ accountId }, added) }
     worker.wake(run)
     onCharged?.(price)
-    return { run, price, isRepeated: false }
-  }
-
-  async #repeated(accountId: number, id: string): Promise<CreatedRun> {
-    return { run: await this.findRun({ accountId }, id), price: 0, isRepeated: true }
+    return { run }
   }
 }
 

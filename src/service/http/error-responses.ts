@@ -38,10 +38,3 @@ export function refusalOf(error: unknown, bodyLimit?: number): Refusal {
 /** Handles requests without a route, also another method of a path that has one. */
 export const sendNotFound = (_request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   sendRefusal(reply, new Refusal('not_found'))
-
-/** Handles all requests except health checks, on a node that only renders. */
-export const sendNoApi = (_request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  sendRefusal(
-    reply,
-    new Refusal('not_found', 'This node only renders runs (--role worker); send requests to another.'),
-  )

@@ -6,19 +6,16 @@ import { type Fetch, HttpFailure, type HttpResponse } from '../../host/http.js'
 interface InProcessOptions {
   readonly app: FastifyInstance
   isClosed(): boolean
-  /** Path of the public URL; usually empty. It is removed from requests, as a reverse proxy does. */
-  readonly prefix: string
 }
 
 export const createInProcessFetch =
-  ({ app, isClosed, prefix }: InProcessOptions): Fetch =>
+  ({ app, isClosed }: InProcessOptions): Fetch =>
   async ({ method, url, headers, body, signal }) => {
     signal?.throwIfAborted()
     if (isClosed()) throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
-    const path = `${url.pathname}${url.search}`
     const answer = app.inject({
       method,
-      url: path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path,
+      url: `${url.pathname}${url.search}`,
       headers: { host: url.host, ...headers },
       ...(body === undefined ? {} : { payload: Buffer.from(body) }),
       payloadAsStream: true,

@@ -14,19 +14,11 @@ import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-interface AnsweredRequest {
-  readonly method: string
-  /** Pattern of the route, never the URL. Undefined for a request without a route. */
-  readonly route: string | undefined
-  readonly status: number
-}
-
 /** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
 const QUEUE_LIMIT_MS = 1_000
 /** Buckets in seconds, from a preview image to the time limit of a run (one hour). */
 const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 3_600]
 const METRICS_PATH = '/metrics'
-const METHODS = ['GET', 'HEAD', 'POST']
 
 export function createMetrics(clock: Clock) {
   const registry = new Registry()
@@ -35,7 +27,7 @@ export function createMetrics(clock: Clock) {
     name: 'rushes_http_requests_total',
     help: 'Requests that were answered.',
     registers,
-    labelNames: ['method', 'route', 'status'],
+    labelNames: ['route', 'status'],
   })
   const renderSeconds = new Histogram({
     name: 'rushes_render_duration_seconds',
@@ -74,9 +66,8 @@ export function createMetrics(clock: Clock) {
   app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
 
   return {
-    countRequest({ method, route = 'none', status }: AnsweredRequest): void {
-      requests.inc({ method: METHODS.includes(method) ? method : 'other', route, status })
-    },
+    /** `route`: the pattern of the route, never the URL. Undefined for a request without a route. */
+    countRequest: (route = 'none', status: number): void => requests.inc({ route, status }),
     countCredits: (price: number): void => credits.inc(price),
     /** Measures the render of one run. */
     async timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value> {

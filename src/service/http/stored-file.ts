@@ -13,8 +13,7 @@ const FILE_POLICY =
   "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 /**
- * Sends the file, the requested range of it, or a redirect to its signed URL. With `isDownload`, a browser saves it.
- * Throws `Refusal` (410, 416), and `StorageUnavailable` for a file of another size: the headers describe the
+ * Sends the file, the requested range of it, or a redirect to its signed URL. Throws `Refusal` (410, 416), and `StorageUnavailable` for a file of another size: the headers describe the
  * recorded bytes, and caches rely on them.
  */
 export async function sendStoredFile(
@@ -22,7 +21,6 @@ export async function sendStoredFile(
   reply: FastifyReply,
   files: FileReader,
   { key, contentType, bytes, sha256, name }: StoredFile,
-  isDownload = false,
 ): Promise<FastifyReply> {
   const file = await files.find(key)
   // `--retain` removes the file but keeps the row.
@@ -30,29 +28,21 @@ export async function sendStoredFile(
   // Log the hash, since the key of an output is a secret.
   if (file.bytes !== bytes)
     throw new StorageUnavailable(`${name} has ${file.bytes} of ${bytes} bytes (SHA-256 of all: ${sha256})`)
-  const contentDisposition = dispositionOf(name, isDownload)
-  if (files.signedUrl !== undefined) {
-    // A signed URL is valid for one method.
-    const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
-    const url = await files.signedUrl(key, { method, contentType, contentDisposition })
-    // Do not let caches keep the redirect: the signed URL expires after an hour.
-    return reply.header('cache-control', 'no-store').redirect(url, 302)
-  }
+  // Do not let caches keep the redirect: the signed URL expires after an hour.
+  if (files.signedUrl !== undefined)
+    return reply.header('cache-control', 'no-store').redirect(await files.signedUrl(key, contentType), 302)
 
   const etag = `"${sha256}"`
   reply.headers({
     etag,
-    'last-modified': new Date(file.modifiedAtMs).toUTCString(),
     'accept-ranges': 'bytes',
     'content-type': contentType,
-    'content-disposition': contentDisposition,
     'cache-control': 'private, max-age=31536000, immutable',
     'content-security-policy': FILE_POLICY,
     'x-content-type-options': 'nosniff',
   })
   if (isKnownTag(request.headers, etag)) return reply.code(304).send()
-  // Ranges are defined only for GET (RFC 9110, 14.2).
-  const range = request.method === 'HEAD' ? undefined : rangeOf(request.headers, etag, bytes)
+  const range = rangeOf(request.headers, etag, bytes)
   if (range === 'outside') {
     reply.header('content-range', `bytes */${bytes}`)
     throw new Refusal('range_not_satisfiable')
@@ -60,7 +50,7 @@ export async function sendStoredFile(
   if (range !== undefined)
     reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`)
   reply.header('content-length', range === undefined ? bytes : range.end - range.start + 1)
-  return reply.send(request.method === 'HEAD' ? undefined : await file.read(range))
+  return reply.send(await file.read(range))
 }
 
 /** Whether the client has the file with this strong ETag. */
@@ -83,15 +73,4 @@ export function rangeOf(
   const start = isSuffix ? Math.max(0, bytes - Number(last)) : Number(first)
   const end = isSuffix || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
   return start > end ? 'outside' : { start, end }
-}
-
-/**
- * With `attachment`, a browser saves the file, even after a redirect to another origin, where it ignores the `download`
- * attribute of a link. The header has the name in both forms of RFC 6266; `filename*` is for names that are not plain
- * ASCII.
- */
-function dispositionOf(name: string, isDownload: boolean): string {
-  const plain = name.replace(/[^\w. ()-]/g, '_')
-  const encoded = encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
-  return `${isDownload ? 'attachment' : 'inline'}; filename="${plain}"; filename*=UTF-8''${encoded}`
 }

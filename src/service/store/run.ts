@@ -23,7 +23,7 @@ export interface StoredOutput extends OutputName {
 export interface StoredFile {
   /** Key in the file store. */
   readonly key: string
-  /** Name for log messages, and for a browser that saves the file. */
+  /** Name for messages. */
   readonly name: string
   readonly contentType: string
   readonly bytes: number

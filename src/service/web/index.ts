@@ -94,8 +94,7 @@ function pagePolicy(urls: readonly (string | undefined)[]): string {
 
 /** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
 async function outputsOriginOf({ signedUrl }: FileStore): Promise<string | undefined> {
-  const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
   // Without credentials, no output can be read, so the page does not need the origin.
-  const url = await signedUrl?.('origin', request).catch(() => undefined)
+  const url = await signedUrl?.('origin', 'image/png').catch(() => undefined)
   return url && new URL(url).origin
 }

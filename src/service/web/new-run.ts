@@ -259,7 +259,7 @@ async function createRuns(
   const key = `${createHash('sha256').update(`${formKey}.`).update(body).digest('base64url')}.${count}`
   for (let number = 1; number <= count; number++) {
     const by = site.proof(request)
-    const created = await site.options.endpoints.createWithoutKey(accountId, [body], `${key}.${number}`, by)
-    ids.push(created.run.id)
+    const { run } = await site.options.endpoints.createWithoutKey(accountId, [body], `${key}.${number}`, by)
+    ids.push(run.id)
   }
 }

@@ -46,10 +46,7 @@ const answer = (status: number, body: string) =>
     return true
   })
 
-const DISPOSITION = `attachment; filename="a b.mp4"; filename*=UTF-8''%C3%A4%20b.mp4`
-
-const sign = async (files: FileStore, key: string, method: 'GET' | 'HEAD' = 'GET') =>
-  (await files.signedUrl?.(key, { method, contentType: 'video/mp4', contentDisposition: DISPOSITION })) ?? ''
+const sign = async (files: FileStore, key: string) => (await files.signedUrl?.(key, 'video/mp4')) ?? ''
 
 describe.skipIf(!hasS3rver)('on S3', () => {
   beforeEach(async () => {
@@ -70,7 +67,6 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       await files.put(key, { bytes: Buffer.from('content') })
       const signed = await fetch(await sign(files, key))
       expect([signed.status, await signed.text()]).toEqual([200, 'content'])
-      expect(signed.headers.get('content-disposition')).toBe(DISPOSITION)
       await files.remove(key)
       expect(await files.find(key)).toBeUndefined()
     },

@@ -20,7 +20,7 @@ async function serve(...faults: readonly string[]) {
     port: 0,
     engine,
     faults: faults.map(parseFault),
-    onFault: (words) => struck.push(words),
+    log: (line) => struck.push(line.replace('fault: ', '')),
   })
   return { ...service, struck, engine }
 }

@@ -139,7 +139,9 @@ const globalsOfLine = (argv: readonly string[]): Globals => globalsOf({ json: wa
 function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
   const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }
   const isJobLog = env.GITHUB_ACTIONS === 'true'
-  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog })
+  const isNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx'
+  const program = isNpx ? 'npx rushes' : 'rushes'
+  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog, program })
 }
 
 function report(thrown: unknown, out: Output): number {

@@ -11,6 +11,7 @@ import {
   objects,
   outputOf,
   responseOf,
+  runCli,
   type Scripted,
   withoutList,
 } from '../support/index.js'
@@ -200,4 +201,10 @@ it('a command whose reader goes away waits for the response to its create, and t
     return accepted('run_7')
   })
   expect(ran).toMatchObject({ code: 141, stderr: '', rows: [{ id: 'run_7' }] })
+})
+
+it('messages name `npx rushes` when it is run by npx', async () => {
+  const { stderr } = await runCli('wait run_1', { env: { npm_command: 'exec', npm_lifecycle_event: 'npx' } })
+  expect(stderr).toContain('`npx rushes config set baseUrl <url>`')
+  expect((await runCli('wait run_1', { env: { npm_command: 'run-script' } })).stderr).not.toContain('npx')
 })

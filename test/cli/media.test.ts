@@ -100,6 +100,7 @@ it.each([
     ['--input', '{"elements": [{"image_url": "b.png"}]}'],
     'input.elements (entry 1) has the field "image_url", which takes an http(s) or data: URL, not "b.png".',
   ],
+  [['--end-image-url', 'a.png', '--end-image-url', 'b.png'], '--end-image-url takes only one value'],
 ])(
   'a value that is no picture or sound is a usage error with its parameter, and nothing is sent: %j',
   async (flags, message) => {

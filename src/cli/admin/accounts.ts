@@ -10,7 +10,7 @@ import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../flags/serve.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, accountOf } from './admin-command.js'
+import type { AdminCommand, AdminTask } from './admin-command.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {
@@ -106,15 +106,17 @@ export const userCommands: readonly AdminCommand[] = [
     usage: 'add <email>',
     about: 'Let a person sign in to the console',
     options: (command) =>
-      command.option('--account <account>', 'Account of the user (required)').option(...URL_FLAG),
+      command
+        .option('--account <account>', 'Account of the user (default: the only one)')
+        .option(...URL_FLAG),
     async work(work, email = '') {
-      const account = accountOf(work)
+      const account = work.flags.account ?? (await onlyAccount(work))
       const base = baseOf(work)
       const added = await work.admin.addUser(email, account)
       printLink(work, base, added)
       work.ctx.out.note(
         `Added ${added.user.email} to account ${added.user.account}. ` +
-          `Single-use link; expires in 15 minutes. They set a password there.`,
+          `Single-use link; expires in 15 minutes. They set a password there.${otherUrlNote(work)}`,
       )
     },
   },
@@ -156,11 +158,21 @@ export const userCommands: readonly AdminCommand[] = [
       printLink(work, base, linked)
       work.ctx.out.note(
         `Single-use link for ${linked.user.email}; expires in 15 minutes. ` +
-          `A new password can be set there without the current one.`,
+          `A new password can be set there without the current one.${otherUrlNote(work)}`,
       )
     },
   },
 ]
+
+/** Throws `usage` if there are several. */
+async function onlyAccount({ admin }: AdminTask): Promise<string> {
+  const [account, ...others] = await admin.accounts()
+  if (account !== undefined && others.length === 0) return account.name
+  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
+}
+
+const otherUrlNote = ({ flags }: AdminTask): string =>
+  flags.publicUrl === undefined ? ' If the service has another URL, add --public-url.' : ''
 
 const baseOf = ({ flags }: AdminTask): string => publicUrlOf(flags.publicUrl ?? DEFAULT_PUBLIC_URL)
 

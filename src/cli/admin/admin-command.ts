@@ -86,12 +86,6 @@ export async function perform(
   }
 }
 
-/** The account of the line. Throws `usage` without one. */
-export function accountOf({ flags }: AdminTask): string {
-  if (flags.account !== undefined) return flags.account
-  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
-}
-
 /** The flags of the line that select the data. A URL with a password is not repeated. */
 function flagsFor({ data, database }: AdminFlags): string {
   if (data !== undefined) return ` --data ${quoteWord(data)}`

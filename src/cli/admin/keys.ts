@@ -9,7 +9,7 @@ import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminFlags, type AdminTask, accountOf } from './admin-command.js'
+import type { AdminCommand, AdminFlags, AdminTask } from './admin-command.js'
 
 function addTerms(command: Command, noneHint: string): Command {
   return command
@@ -30,7 +30,7 @@ export const keyCommands: readonly AdminCommand[] = [
     make: true,
     async work(task) {
       const { ctx, admin, flags } = task
-      const { apiKey, key } = await admin.createKey(accountOf(task), termsOf(ctx, flags))
+      const { apiKey, key } = await admin.createKey(accountOf(flags), termsOf(ctx, flags))
       ctx.out.answer({ ...keyJson(key), api_key: apiKey }, apiKey)
       ctx.out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },
@@ -166,3 +166,9 @@ const KEY_OPTIONAL = ['LAST USED', 'ALLOWED IPS', 'PREFIX', 'RATE', 'CREATED']
 
 const usageText = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`
+
+/** The account of the line. Throws `usage` without one. */
+function accountOf({ account }: AdminFlags): string {
+  if (account !== undefined) return account
+  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
+}

@@ -15,7 +15,7 @@ import {
 import { capitalized, shortened } from '../../protocol/text.js'
 import { globalOptions } from '../settings/globals.js'
 import { type DeliveryOptions, deliveryOptions } from './delivery.js'
-import { labelOption, repeated } from './values.js'
+import { labelOption, onlyOne, repeated } from './values.js'
 
 export type ParameterValue = string | number | bigint | boolean | readonly string[]
 
@@ -74,7 +74,7 @@ function optionOf({ flag, schema, isMedia }: Parameter): Option {
   if (isMedia) {
     const about = joined(description, 'URL, path, run:<id> or -')
     if (schema.type === 'array') return create(' <source>', `${about} (${values})`).argParser(repeated)
-    return create(' <source>', about)
+    return create(' <source>', about).argParser(onlyOne(flag))
   }
   const listed = schema.type === 'array' ? schema.items.enum : listedValues(schema)
   if (schema.type === 'array') {

@@ -33,6 +33,14 @@ export const repeated = (value: string, before?: unknown): readonly string[] => 
   value,
 ]
 
+/** Refuses a second value of a flag: one of two files would not be sent. */
+export const onlyOne =
+  (flags: string) =>
+  (value: string, before?: unknown): string => {
+    if (typeof before !== 'string') return value
+    throw usageError(`${flags} takes only one value, not both "${before}" and "${value}".`)
+  }
+
 /**
  * Parses a whole number within the bounds. Otherwise throws `usage`; `what` is the name of the flag or argument in the
  * message.

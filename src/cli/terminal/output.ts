@@ -68,12 +68,14 @@ interface OutputOptions {
   readonly style: Output['style']
   /** Whether the output is the log of a GitHub Actions job. */
   readonly isJobLog?: boolean
+  /** How the user runs the program: `npx rushes`, for example. Messages name commands so. */
+  readonly program?: string
 }
 
 const MESSAGE_INDENT = '  '
 
 export function createOutput(options: OutputOptions): Output {
-  const { stdout, stderr, mode, style, isJobLog = false } = options
+  const { stdout, stderr, mode, style, isJobLog = false, program = 'rushes' } = options
   const escapeCommands = (text: string) => (isJobLog ? withoutCommands(text) : text)
   const escapedJson = (value: unknown, indent?: number) =>
     isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
@@ -82,6 +84,7 @@ export function createOutput(options: OutputOptions): Output {
     clearDrawing()
     stderr.write(`${escapeCommands(text)}\n`)
   }
+  const say = (text: string) => write(text.replaceAll('`rushes ', `\`${program} `))
   const writeJson = (value: unknown) => write(escapedJson(value))
   const print = (text: string) => {
     clearDrawing()
@@ -103,11 +106,11 @@ export function createOutput(options: OutputOptions): Output {
       stderr.write(codes)
     },
     note(text) {
-      if (!mode.quiet && !mode.json) write(printable(text))
+      if (!mode.quiet && !mode.json) say(printable(text))
     },
     warn(text) {
       if (mode.json) writeJson({ warning: { message: text } })
-      else write(`${style.err.yellow('warning:')} ${printable(text)}`)
+      else say(`${style.err.yellow('warning:')} ${printable(text)}`)
     },
     debug(text) {
       if (!mode.debug) return
@@ -119,8 +122,8 @@ export function createOutput(options: OutputOptions): Output {
       if (mode.json) writeJson({ error: errorJson(error) })
       else {
         const { subject, hint } = errorTexts(error)
-        write(`${style.err.red('error:')} ${subject}`)
-        for (const line of hint) write(`${MESSAGE_INDENT}${line}`)
+        say(`${style.err.red('error:')} ${subject}`)
+        for (const line of hint) say(`${MESSAGE_INDENT}${line}`)
       }
     },
     setAside(hide) {

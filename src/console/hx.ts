@@ -31,22 +31,13 @@ export interface Hx {
   /** `form` sends the names of files in place of the files. */
   readonly encoding?: 'form'
   readonly replaceUrl?: true
-  /** The element stays as it is when a part around it is replaced, as a file field must. */
-  readonly preserve?: true
 }
 
-export function hx({
-  trigger,
-  encoding,
-  replaceUrl,
-  preserve,
-  ...rest
-}: Hx): Readonly<Record<`hx-${string}`, string>> {
+export function hx({ trigger, encoding, replaceUrl, ...rest }: Hx): Readonly<Record<`hx-${string}`, string>> {
   return {
     ...Object.fromEntries(Object.entries(rest).map(([name, value]) => [`hx-${name}`, value])),
     ...(trigger !== undefined && { 'hx-trigger': [trigger].flat().join(', ') }),
     ...(encoding && { 'hx-encoding': 'application/x-www-form-urlencoded' }),
-    ...(preserve && { 'hx-preserve': 'true' }),
     ...(replaceUrl && { 'hx-replace-url': 'true' }),
   }
 }

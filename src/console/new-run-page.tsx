@@ -1,19 +1,13 @@
-/**
- * The form of a new run, made from the document of its model. A field's texts stay as they were typed when the form is drawn
- * again; images that were sent are kept by the service, since a browser does not fill a file field again.
- */
+/** The form of a new run, made from the document of its model. A form that is drawn again has its texts, and no files. */
 import type { ComponentChildren } from 'preact'
 import { IMAGE_TYPES, MEDIA_NOUNS, type MediaType } from '../protocol/media.js'
 import { mediaParameters } from '../protocol/media-parameters.js'
 import { listedValues, type ModelDocument, type ParameterSchema } from '../protocol/models.js'
-import { capitalized, listNames, percentDecoded } from '../protocol/text.js'
+import { capitalized } from '../protocol/text.js'
 import { credits, labelOf, unitOf } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
 import { Field, Icon, invalid, Notice, Problem } from './parts.js'
-
-/** Maximum number of runs of one form. */
-export const MAX_COUNT = 20
 
 /** Texts of the fields. */
 export type Values = Readonly<Record<string, string>>
@@ -23,13 +17,10 @@ export interface NewRunView {
   readonly models: readonly ModelDocument[]
   readonly model: ModelDocument
   readonly values: Values
-  /** Paths of files of the service, by parameter. */
-  readonly references: Readonly<Record<string, readonly string[]>>
   /** By parameter; '' for the whole form. */
   readonly problems: Readonly<Record<string, string>>
   readonly price: number
-  readonly count: number
-  /** The same for each try of one form: a form that is sent twice creates its runs once. */
+  /** The same for each try of one form: a form that is sent twice creates its run once. */
   readonly formKey: string
 }
 
@@ -41,27 +32,12 @@ export const NewRunPage = (props: NewRunView) => (
         title={props.problems[''] ?? 'Nothing was created. Correct the fields that have an error.'}
       />
     )}
-    <LeftOut {...props} />
     <NewRunForm {...props} />
   </Page>
 )
 
-/** Names what the run of the form was created with, and what the form has no field for: the new run may be another one. */
-function LeftOut({ model, values }: NewRunView) {
-  const { properties } = model.input
-  const media = mediaParameters(model.input)
-  const hasField = (name: string) => media.has(name) || (properties[name]?.type ?? 'other') !== 'other'
-  const names = Object.entries(values).flatMap(([name, text]) => (text === '' || hasField(name) ? [] : name))
-  if (names.length === 0) return null
-  return (
-    <Notice tone="info" title={`This form has no field for ${listNames(names)}: the new run is without it.`}>
-      <p>To send it again, use a command of the run's page.</p>
-    </Notice>
-  )
-}
-
 function NewRunForm(props: NewRunView) {
-  const { frame, model, values, problems, price, count, formKey } = props
+  const { frame, model, values, problems, price, formKey } = props
   const { properties } = model.input
   const media = mediaParameters(model.input)
   const options = Object.entries(properties).filter(
@@ -107,22 +83,10 @@ function NewRunForm(props: NewRunView) {
               problem={problems[name]}
             />
           ))}
-          <Field id="f-count" label="Number of runs">
-            <input
-              id="f-count"
-              class="narrow"
-              type="number"
-              name="count"
-              min={1}
-              max={MAX_COUNT}
-              value={count}
-              required
-            />
-          </Field>
         </div>
       </div>
       <div class="submit">
-        <Price price={price} count={count} balance={frame.balance} />
+        <Price price={price} />
         <button type="submit" class="button primary" disabled={frame.isBanned}>
           Create
         </button>
@@ -167,14 +131,8 @@ const ModelChoice = ({ models, model }: NewRunView) => (
   </fieldset>
 )
 
-export interface PriceView {
-  readonly price: number
-  readonly count: number
-  readonly balance: number
-}
-
 /** Asks for itself when a field of the form changes. It sends no files. */
-export const Price = ({ price, count, balance }: PriceView) => (
+export const Price = ({ price }: Pick<NewRunView, 'price'>) => (
   <output
     id="price"
     {...hx({
@@ -186,9 +144,7 @@ export const Price = ({ price, count, balance }: PriceView) => (
       sync: 'this:replace',
     })}
   >
-    <strong>{credits(price * count)}</strong>
-    {count > 1 && ` for ${count} runs`}{' '}
-    <span class={price * count > balance ? 'bad' : 'muted'}>of {credits(balance)}</span>
+    <strong>{credits(price)}</strong>
   </output>
 )
 
@@ -288,11 +244,10 @@ interface FilesProps extends NewRunView {
 }
 
 /** A file field over its whole area takes files that are dropped on it, without a script. */
-function Files({ model, name, type, values, references, problems }: FilesProps) {
+function Files({ model, name, type, values, problems }: FilesProps) {
   const schema = model.input.properties[name]
   const isList = schema?.type === 'array'
   const about = schema?.description || labelOf(name)
-  const own = references[name] ?? []
   const id = `f-${name}`
   const limits = [
     !model.input.required.includes(name) && 'optional',
@@ -304,13 +259,6 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
       <legend>
         {about} <small>{limits.filter(Boolean).join(', ')}</small>
       </legend>
-      {own.length > 0 && (
-        <ul class="references">
-          {own.map((path) => (
-            <Kept key={path} field={`reference.${name}`} path={path} type={type} />
-          ))}
-        </ul>
-      )}
       <div class="drop">
         <Icon name="upload" size={18} />
         <p id={`${id}-hint`}>
@@ -325,7 +273,6 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
           accept={ACCEPT[type]}
           aria-label={about}
           aria-describedby={`${id}-hint`}
-          {...hx({ preserve: true })}
         />
       </div>
       <textarea
@@ -339,23 +286,5 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
       </textarea>
       <Problem id={id} text={problems[name]} />
     </fieldset>
-  )
-}
-
-interface KeptProps {
-  readonly field: string
-  readonly path: string
-  readonly type: MediaType
-}
-/** A file that the service has, with a box to leave it out. */
-function Kept({ field, path, type }: KeptProps) {
-  const name = percentDecoded(path.split('/').at(-1) ?? '')
-  return (
-    <li>
-      <label>
-        <input type="checkbox" name={field} value={path} checked aria-label={`Keep ${name}`} />
-        {type === 'image' ? <img src={path} alt={name} width="96" height="64" /> : name}
-      </label>
-    </li>
   )
 }

@@ -22,7 +22,6 @@ const PATHS = {
   upload: 'M12 15V4.5M7.5 9L12 4.5 16.5 9M5 20h14',
   trash: 'M4 7h16M10 4h4M6 7l1 13h10l1-13M10 11v5M14 11v5',
   play: 'M7 4.5v15l12-7.5z',
-  edit: 'M4 20h4L19.5 8.5l-4-4L4 16zM13 7l4 4',
   image: 'M4 4.5h16v15H4zM4 16l5-5 4.5 4.5 2.5-2.5 4 4M15.5 9v.01',
   video: 'M3 6h12v12H3zM15 10.5l6-3.5v10l-6-3.5',
   list: 'M4 6h16M4 12h16M4 18h16',

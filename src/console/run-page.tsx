@@ -48,11 +48,6 @@ export function RunPage(props: RunView) {
       path="/runs"
       title={cut(prompt, 60)}
       heading={<bdi>{cut(prompt, 140) || 'No prompt'}</bdi>}
-      actions={
-        <a class="button primary" href={linkTo('/new', { from: run.id })}>
-          <Icon name="edit" /> Run again with changes
-        </a>
-      }
     >
       {note && <Notice tone="info" title={note} />}
       <State {...props} />
@@ -149,9 +144,6 @@ function Result({ run, prompt, document }: RunView) {
           <div class="card empty">
             <Icon name="trash" size={28} />
             <p>The files of this run were deleted.</p>
-            <a class="button" href={linkTo('/new', { from: run.id })}>
-              Run it again
-            </a>
           </div>
         )
       return (
@@ -221,16 +213,9 @@ function Output({ run, output, index, prompt }: OutputProps) {
             {contentType} · {formatBytes(output.bytes)}
           </small>
         </span>
-        <span class="row">
-          {isImage && (
-            <a class="button small" href={linkTo('/new', { reference: url })}>
-              Use as a reference
-            </a>
-          )}
-          <a class="button small" href={url} download={savedName}>
-            <Icon name="download" size={14} /> Download
-          </a>
-        </span>
+        <a class="button small" href={url} download={savedName}>
+          <Icon name="download" size={14} /> Download
+        </a>
       </figcaption>
     </figure>
   )

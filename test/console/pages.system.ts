@@ -101,7 +101,7 @@ describePages('the pages of the console', (pages) => {
     await page.getByRole('radio', { name: '10 s' }).check()
     await page.locator('#price', { hasText: '10 credits' }).waitFor()
     await page.getByRole('textbox', { name: 'Prompt' }).fill('a boat')
-    await page.getByLabel('Number of runs').focus()
+    await page.getByLabel('Seed').focus()
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/runs\/run_/)
     const first = page.url()
@@ -176,7 +176,7 @@ describePages('the pages of the console', (pages) => {
       await user.submit('/keys', { name: `key-${'x'.repeat(90)}`, form_key: 'k', allowed_ips: '10.0.0.0/8' })
       const paths = [
         ...['/runs', '/runs?view=grid', '/runs?view=list&search=zebra', `/runs/${long}`, '/runs/none'],
-        ...['/new', `/new?from=${long}`, '/keys', '/keys/new', '/credits', '/account'],
+        ...['/new', '/keys', '/keys/new', '/credits', '/account'],
       ]
       for (const width of [1_280, 360]) {
         const viewport = { width, height: 800 }

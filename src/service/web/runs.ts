@@ -230,7 +230,7 @@ async function runView(site: Site, request: FastifyRequest, id: string): Promise
 }
 
 /** Returns a file that was sent with the run. `position`: its index among the sources of the run. Throws `Refusal` (404). */
-export async function findReference(
+async function findReference(
   { options: { store, models } }: Site,
   accountId: number,
   id: string,

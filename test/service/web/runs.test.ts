@@ -109,7 +109,6 @@ describe('the list', () => {
       expect([path, (await stranger.get(path)).status]).toEqual([path, 404])
     await stranger.submit(`/runs/${id}/cancel`)
     expect((await stranger.get(`/runs/live?newest=0&at=${id}.x`)).body).not.toContain('secret')
-    expect((await stranger.get(`/new?from=${id}`)).body).not.toContain('secret')
     expect(rows((await stranger.get('/runs')).body)).toEqual([])
     expect(await owner.words(`/runs/${id}`)).toContain('queued')
   })
@@ -166,7 +165,6 @@ describe('one run', () => {
     expect(page.body).toMatch(
       /<img src="\/outputs\/[\w.-]+\/[^"]+" alt="Output 1: a fox" width="300" height="200"/,
     )
-    expect(page.body).toMatch(/href="\/new\?reference=%2Foutputs%2F/)
     expect(page.body).not.toContain('hx-get')
   })
 
@@ -236,14 +234,16 @@ describe('one run', () => {
     const browser = await signInByLink(service)
     const id = await createInConsole(browser, { prompt: text })
     await ended(service, id)
-    for (const path of ['/runs', '/runs?view=grid', `/runs/${id}`, `/new?from=${id}`]) {
+    for (const path of ['/runs', '/runs?view=grid', `/runs/${id}`]) {
       const { status, body } = await browser.get(path)
       expect([path, status]).toEqual([path, 200])
       expect(body.replace(/<script (defer|type="module") src="[^"]*">/g, '')).not.toContain('<script')
       expect(body).not.toMatch(/<[^>]* onload=/)
     }
-    const form = await browser.get(`/new?from=${id}`)
+    expect(await browser.words(`/runs/${id}`)).toContain('x'.repeat(99_000))
+    const form = await submitRun(browser, { prompt: text, quality: 'best' })
     expect(wordsOf(form)).toContain('x'.repeat(99_000))
+    expect(form.body.replace(/<script (defer|type="module") src="[^"]*">/g, '')).not.toContain('<script')
   })
 })
 

@@ -73,11 +73,11 @@ try {
   if (target !== undefined) states['runs-empty'] = await htmlOf('/runs')
   const prompts = IMAGES.map((prompt, at) => ({ prompt, aspect_ratio: RATIOS[at] }))
   for (const { terms, runs } of KEYS) {
-    const [key = ''] = /rk_[\w-]{43}/.exec(await (await send('/keys', terms)).text()) ?? []
+    const [key = ''] = /rk_[\w-]{43}/.exec(await (await send('/keys/new', terms)).text()) ?? []
     for (const input of prompts.splice(0, runs)) await createRun(key, models.image, input)
   }
   await send('/runs', { model: models.video, prompt: VIDEO })
-  await send('/keys', { name: 'Render farm' })
+  await send('/keys/new', { name: 'Render farm' })
   await allEnded()
   await send('/keys/4/disable')
   const film = await newest()
@@ -107,7 +107,6 @@ try {
       running,
       new: '/new',
       'new-video': `/new?model=${models.video}`,
-      again: `/new?from=${new URL(picture).pathname.split('/').at(-1)}`,
       keys: '/keys',
       key: '/keys/new',
       credits: '/credits',

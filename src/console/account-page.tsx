@@ -1,7 +1,7 @@
 /** The account: password, sessions, and the users, who may all do the same. */
 import { MIN_PASSWORD_LENGTH } from '../protocol/limits.js'
-import { type Frame, Page } from './layout.js'
-import { Command, Input, Notice, PostButton, Time } from './parts.js'
+import { type Assets, Page } from './layout.js'
+import { Input, Notice, Time } from './parts.js'
 
 export interface ShownSession {
   readonly id: number
@@ -12,14 +12,16 @@ export interface ShownSession {
 }
 
 export interface ShownUser {
-  readonly id: number
   readonly email: string
   readonly hasPassword: boolean
 }
 
 export interface AccountView {
-  readonly frame: Frame
+  readonly assets: Assets
   readonly nowMs: number
+  /** Email of the user. */
+  readonly user: string
+  readonly account: string
   /** Whether a link began the session: the password can be set without the current one. */
   readonly canSetPassword: boolean
   readonly hasPassword: boolean
@@ -32,10 +34,10 @@ export interface AccountView {
 
 export const AccountPage = (props: AccountView) => (
   <Page
-    frame={props.frame}
+    assets={props.assets}
     path="/account"
     title="Account"
-    about={`${props.frame.user}, account ${props.frame.account}`}
+    about={`${props.user}, account ${props.account}`}
   >
     {props.note && <Notice tone="good" title={props.note} />}
     <div class="columns even">
@@ -46,7 +48,7 @@ export const AccountPage = (props: AccountView) => (
   </Page>
 )
 
-const PasswordForm = ({ frame, canSetPassword, hasPassword, problem }: AccountView) => (
+const PasswordForm = ({ user, canSetPassword, hasPassword, problem }: AccountView) => (
   <form method="post" action="/api/auth/password" class="card form stack">
     <h2>{hasPassword ? 'Change the password' : 'Set a password'}</h2>
     {!hasPassword && <p class="about">With a password you can sign in again without a link.</p>}
@@ -57,7 +59,7 @@ const PasswordForm = ({ frame, canSetPassword, hasPassword, problem }: AccountVi
       class="hidden"
       name="username"
       autocomplete="username"
-      value={frame.user}
+      value={user}
       readOnly
       tabIndex={-1}
       aria-hidden="true"
@@ -93,15 +95,12 @@ const Sessions = ({ sessions, nowMs }: AccountView) => (
     <h2>Sessions</h2>
     <ul class="items">
       {sessions.map(({ id, isCurrent, usedAtMs, address, userAgent }) => (
-        <li key={id} class="row spread">
-          <span class="wrap">
-            {userAgent ?? 'Unknown program'}
-            <small>
-              {isCurrent ? 'this session' : <Time ms={usedAtMs} nowMs={nowMs} />}
-              {address && `, ${address}`}
-            </small>
-          </span>
-          {!isCurrent && <PostButton action={`/account/sessions/${id}/end`}>End</PostButton>}
+        <li key={id} class="wrap">
+          {userAgent ?? 'Unknown program'}
+          <small>
+            {isCurrent ? 'this session' : <Time ms={usedAtMs} nowMs={nowMs} />}
+            {address && `, ${address}`}
+          </small>
         </li>
       ))}
     </ul>
@@ -117,39 +116,21 @@ const Sessions = ({ sessions, nowMs }: AccountView) => (
   </section>
 )
 
-const Users = ({ frame, users }: AccountView) => (
+const Users = ({ users }: AccountView) => (
   <section class="card form stack" id="users">
     <h2>Users</h2>
     <p class="about">All users of the account have the same rights.</p>
     <ul class="items">
-      {users.map((user) => (
-        <li key={user.id} class="row spread">
-          <span class="wrap">
-            <bdi>{user.email}</bdi>
-            {!user.hasPassword && <small>no password yet</small>}
-          </span>
-          {user.email === frame.user ? (
-            <small>you</small>
-          ) : (
-            <details class="confirm">
-              <summary class="button small" aria-label={`Remove ${user.email}`}>
-                Remove
-              </summary>
-              <PostButton
-                action={`/account/users/${user.id}/remove`}
-                class="button small danger"
-                label={`Remove ${user.email} for good`}
-              >
-                Really remove
-              </PostButton>
-            </details>
-          )}
+      {users.map(({ email, hasPassword }) => (
+        <li key={email} class="wrap">
+          <bdi>{email}</bdi>
+          {!hasPassword && <small>no password yet</small>}
         </li>
       ))}
     </ul>
     <p class="about">
-      <Command text="rushes admin user add <email>" /> adds a user, and{' '}
-      <Command text="rushes admin user link <email>" /> gives one who lost the password a link.
+      On the machine of the service, <code>rushes admin user</code> adds and removes users, and prints a link
+      for one who lost the password.
     </p>
   </section>
 )

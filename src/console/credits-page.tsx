@@ -1,7 +1,7 @@
 /** Credits: the balance, what was spent per day, and the ledger. */
 import { amount, credits, linkTo, number, plural } from './format.js'
-import { type Frame, Page } from './layout.js'
-import { Command, Icon, type KeyChoice, Select, Table, Time } from './parts.js'
+import { type Assets, Page } from './layout.js'
+import { Icon, type KeyChoice, Select, Table, Time } from './parts.js'
 
 /** The fields of the URL. */
 export interface CreditsQuery {
@@ -26,7 +26,9 @@ export interface SpentDay {
 }
 
 export interface CreditsView {
-  readonly frame: Frame
+  readonly assets: Assets
+  readonly balance: number
+  readonly account: string
   readonly query: CreditsQuery
   readonly entries: readonly ShownEntry[]
   /** Where the older entries begin. */
@@ -40,7 +42,7 @@ const TONES = { added: 'succeeded', charge: 'canceled', refund: 'processing' } a
 
 export const CreditsPage = (props: CreditsView) => (
   <Page
-    frame={props.frame}
+    assets={props.assets}
     path="/credits"
     title="Credits"
     about="Runs are charged when they are accepted. A run that fails gives its credits back."
@@ -49,12 +51,11 @@ export const CreditsPage = (props: CreditsView) => (
       <section class="card details">
         <h2>Balance</h2>
         <p class="large">
-          {number(props.frame.balance)} <small>credits</small>
+          {number(props.balance)} <small>credits</small>
         </p>
         <p class="about">
-          To add credits, use the machine of the service:{' '}
-          <Command text={`rushes admin credits add ${props.frame.account} 1000`} />, with its{' '}
-          <Command text="--data" /> or <Command text="--database" /> if it has one.
+          On the machine of the service, <code>rushes admin credits add {props.account} 1000</code> adds
+          credits.
         </p>
       </section>
       <Spend {...props} />

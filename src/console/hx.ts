@@ -13,7 +13,7 @@ declare module 'preact' {
   }
 }
 
-type Swap = 'outerHTML' | 'innerHTML' | 'textContent' | 'afterbegin' | 'none'
+type Swap = 'outerHTML' | 'textContent' | 'none'
 type Event = 'submit' | 'change' | 'input' | 'intersect' | `every ${number}s`
 type Trigger = Event | `${Event} ${'from:#' | 'delay:'}${string}`
 

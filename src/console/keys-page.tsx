@@ -1,8 +1,8 @@
 /** API keys: a list, the form of one key, and a new key, which is shown once. */
-import { type KeyState, keyStateOf } from '../protocol/limits.js'
+import { keyStateOf } from '../protocol/limits.js'
 import { linkTo, number } from './format.js'
-import { type Frame, Page } from './layout.js'
-import { Command, Copy, Field, Icon, Input, invalid, Notice, PostButton, Table, Time } from './parts.js'
+import { type Assets, Page } from './layout.js'
+import { Copy, Field, Icon, Input, invalid, Notice, PostButton, Table, Time } from './parts.js'
 
 export interface ShownKey {
   readonly id: number
@@ -15,14 +15,12 @@ export interface ShownKey {
   readonly quota: number | undefined
   readonly allowedIps: readonly string[] | undefined
   readonly expiresAtMs: number | undefined
-  /** Such as `20/10s`; undefined for the published one. */
-  readonly rate: string | undefined
   readonly createdAtMs: number
   readonly usedAtMs: number | undefined
 }
 
 export interface KeysView {
-  readonly frame: Frame
+  readonly assets: Assets
   readonly nowMs: number
   readonly keys: readonly ShownKey[]
   /** Where the older keys begin. */
@@ -31,17 +29,9 @@ export interface KeysView {
   readonly created?: { readonly secret: string | undefined } | undefined
 }
 
-const TONES: Readonly<Record<KeyState, string>> = {
-  active: 'succeeded',
-  disabled: 'canceled',
-  expired: 'failed',
-  'spend limit reached': 'failed',
-  'quota used up': 'failed',
-}
-
-export const KeysPage = ({ frame, nowMs, keys, next, created }: KeysView) => (
+export const KeysPage = ({ assets, nowMs, keys, next, created }: KeysView) => (
   <Page
-    frame={frame}
+    assets={assets}
     path="/keys"
     title="API keys"
     about="Programs use an API key to create runs. Create one for each program."
@@ -55,7 +45,7 @@ export const KeysPage = ({ frame, nowMs, keys, next, created }: KeysView) => (
     {keys.length === 0 ? (
       <div class="card empty">
         <p>
-          No keys yet. Create one, then use it with <Command text="rushes login" />.
+          No keys yet. Create one, then use it with <code>rushes login</code>.
         </p>
       </div>
     ) : (
@@ -82,7 +72,7 @@ function KeyRow({ of: key, nowMs }: { readonly of: ShownKey; readonly nowMs: num
   const limited = (value: number, limit: number | undefined) =>
     limit === undefined ? number(value) : `${number(value)} of ${number(limit)}`
   return (
-    <tr id={`key-${key.id}`}>
+    <tr>
       <th scope="row">
         <bdi>{key.name}</bdi>
         <code>{key.prefix === undefined ? '' : `${key.prefix}…`}</code>
@@ -92,17 +82,11 @@ function KeyRow({ of: key, nowMs }: { readonly of: ShownKey; readonly nowMs: num
               {key.expiresAtMs <= nowMs ? 'expired' : 'expires'} <Time ms={key.expiresAtMs} nowMs={nowMs} />
             </span>
           )}
-          {key.allowedIps !== undefined && (
-            <span title={key.allowedIps.join(', ')}>
-              only from {key.allowedIps.slice(0, 2).join(', ')}
-              {key.allowedIps.length > 2 && ` and ${key.allowedIps.length - 2} more`}
-            </span>
-          )}
-          {key.rate !== undefined && <span>rate limit {key.rate}</span>}
+          {key.allowedIps !== undefined && <span>only from {key.allowedIps.join(', ')}</span>}
         </small>
       </th>
       <td>
-        <span class={`badge ${TONES[state]}`}>{state}</span>
+        <span class={`badge ${state === 'active' ? 'succeeded' : 'canceled'}`}>{state}</span>
       </td>
       <td class="right" data-name="Spent">
         {limited(key.spent, key.spendLimit)}
@@ -151,7 +135,7 @@ export type KeyValues = Readonly<
 >
 
 export interface KeyFormView {
-  readonly frame: Frame
+  readonly assets: Assets
   /** Undefined for a new key. */
   readonly id: number | undefined
   readonly values: KeyValues
@@ -161,7 +145,7 @@ export interface KeyFormView {
 }
 
 /** A problem names the field that it is about. */
-export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView) => {
+export const KeyFormPage = ({ assets, id, values, problem, formKey }: KeyFormView) => {
   const field = (name: keyof KeyValues) => ({
     name,
     value: values[name],
@@ -169,9 +153,9 @@ export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView
   })
   const title = id === undefined ? 'New key' : 'Edit key'
   return (
-    <Page frame={frame} path="/keys" title={title}>
+    <Page assets={assets} path="/keys" title={title}>
       {problem && <Notice tone="bad" title={problem} />}
-      <form method="post" action={id === undefined ? '/keys' : `/keys/${id}`} class="card form stack">
+      <form method="post" action={`/keys/${id ?? 'new'}`} class="card form stack">
         <input type="hidden" name="form_key" value={formKey} />
         <Input {...field('name')} label="Name" required maxLength={100} placeholder="CI nightly" />
         <Input
@@ -205,7 +189,7 @@ export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView
           type="date"
         />
         <div class="row">
-          <button type="submit" class="button primary" disabled={id === undefined && frame.isBanned}>
+          <button type="submit" class="button primary">
             {id === undefined ? 'Create key' : 'Save'}
           </button>
           <a class="button" href="/keys">

@@ -1,8 +1,7 @@
 /** The frame around every page, and how pages become HTML. */
 import type { ComponentChildren, VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { number } from './format.js'
-import { Icon, type IconName, Notice, PostButton } from './parts.js'
+import { Icon, type IconName } from './parts.js'
 
 const PAGES: readonly { readonly path: string; readonly name: string; readonly icon: IconName }[] = [
   { path: '/runs', name: 'Runs', icon: 'runs' },
@@ -18,14 +17,6 @@ const HTMX =
 
 /** URLs of the files of the pages, by name. */
 export type Assets = Readonly<Record<string, string>>
-
-export interface Frame {
-  readonly assets: Assets
-  readonly user: string
-  readonly account: string
-  readonly balance: number
-  readonly isBanned: boolean
-}
 
 interface DocumentProps {
   readonly assets: Assets
@@ -49,27 +40,24 @@ const Document = ({ assets, title, children }: DocumentProps) => (
   </html>
 )
 
-export interface PageProps {
-  readonly frame: Frame
-  readonly title: string
+interface PageProps extends DocumentProps {
   /** In place of the title as heading. */
   readonly heading?: ComponentChildren
   readonly about?: ComponentChildren
   readonly actions?: ComponentChildren
   /** The page of the navigation. */
   readonly path: string
-  readonly children: ComponentChildren
 }
 
-export const Page = ({ frame, title, heading = title, about, actions, path, children }: PageProps) => (
-  <Document assets={frame.assets} title={title}>
+export const Page = ({ assets, title, heading = title, about, actions, path, children }: PageProps) => (
+  <Document assets={assets} title={title}>
     <body>
       <a class="skip button primary" href="#main">
         Skip to the page
       </a>
       <header class="sidebar">
         <a class="brand" href="/runs">
-          <img src={frame.assets['icon.svg']} width="24" height="24" alt="" />
+          <img src={assets['icon.svg']} width="24" height="24" alt="" />
           <span>rushes</span>
         </a>
         <nav aria-label="Pages">
@@ -80,27 +68,8 @@ export const Page = ({ frame, title, heading = title, about, actions, path, chil
             </a>
           ))}
         </nav>
-        <div class="foot">
-          <a class="balance" href="/credits">
-            <small>Balance</small> <strong id="balance">{number(frame.balance)}</strong>{' '}
-            <small>credits</small>
-          </a>
-          <div class="who">
-            <a href="/account" title={`${frame.user}, account ${frame.account}`}>
-              {frame.user}
-            </a>
-            <PostButton action="/api/auth/sign-out" class="button small plain-button">
-              Sign out
-            </PostButton>
-          </div>
-        </div>
       </header>
       <main id="main" tabIndex={-1}>
-        {frame.isBanned && (
-          <Notice tone="bad" title={`The account "${frame.account}" is banned.`}>
-            <p>You can see everything, but create neither runs nor API keys.</p>
-          </Notice>
-        )}
         <div class="head">
           <div>
             <h1 class="wrap">{heading}</h1>

@@ -6,14 +6,14 @@ import { listedValues, type ModelDocument, type ParameterSchema } from '../proto
 import { capitalized } from '../protocol/text.js'
 import { credits, labelOf, unitOf } from './format.js'
 import { hx } from './hx.js'
-import { type Frame, Page } from './layout.js'
+import { type Assets, Page } from './layout.js'
 import { Field, Icon, invalid, Notice, Problem } from './parts.js'
 
 /** Texts of the fields. */
 export type Values = Readonly<Record<string, string>>
 
 export interface NewRunView {
-  readonly frame: Frame
+  readonly assets: Assets
   readonly models: readonly ModelDocument[]
   readonly model: ModelDocument
   readonly values: Values
@@ -25,7 +25,7 @@ export interface NewRunView {
 }
 
 export const NewRunPage = (props: NewRunView) => (
-  <Page frame={props.frame} path="/new" title="New run">
+  <Page assets={props.assets} path="/new" title="New run">
     {Object.keys(props.problems).length > 0 && (
       <Notice
         tone="bad"
@@ -37,7 +37,7 @@ export const NewRunPage = (props: NewRunView) => (
 )
 
 function NewRunForm(props: NewRunView) {
-  const { frame, model, values, problems, price, formKey } = props
+  const { model, values, problems, price, formKey } = props
   const { properties } = model.input
   const media = mediaParameters(model.input)
   const options = Object.entries(properties).filter(
@@ -87,7 +87,7 @@ function NewRunForm(props: NewRunView) {
       </div>
       <div class="submit">
         <Price price={price} />
-        <button type="submit" class="button primary" disabled={frame.isBanned}>
+        <button type="submit" class="button primary">
           Create
         </button>
       </div>
@@ -108,23 +108,13 @@ const ModelChoice = ({ models, model }: NewRunView) => (
     })}
   >
     <legend>Model</legend>
-    {models.length > 6 ? (
-      <select name="model" aria-label="Model">
-        {models.map(({ name }) => (
-          <option key={name} selected={name === model.name}>
-            {name}
-          </option>
-        ))}
-      </select>
-    ) : (
-      <div class="faces">
-        {models.map(({ name, kind }) => (
-          <Face key={name} group="model" value={name} isChosen={name === model.name}>
-            <Icon name={kind} /> {capitalized(kind)} <small>{name}</small>
-          </Face>
-        ))}
-      </div>
-    )}
+    <div class="faces">
+      {models.map(({ name, kind }) => (
+        <Face key={name} group="model" value={name} isChosen={name === model.name}>
+          <Icon name={kind} /> {capitalized(kind)} <small>{name}</small>
+        </Face>
+      ))}
+    </div>
     <button type="submit" class="button small unscripted" formaction="/new/form" formNoValidate>
       Show the fields of this model
     </button>
@@ -194,18 +184,6 @@ function Option({ name, schema, value, isRequired, problem }: OptionProps) {
   if (!isRequired && standard === '') choices.unshift({ value: '', label: 'Default' })
   const typed = value || standard
   const chosen = typed === standard && !isRequired ? '' : typed
-  if (choices.length > 10)
-    return (
-      <Field id={id} label={labelOf(name)} hint={hint} problem={problem}>
-        <select {...common}>
-          {choices.map((each) => (
-            <option key={each.value} value={each.value} selected={each.value === chosen}>
-              {each.label}
-            </option>
-          ))}
-        </select>
-      </Field>
-    )
   return (
     <fieldset>
       <legend>{labelOf(name)}</legend>

@@ -20,7 +20,6 @@ const PATHS = {
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5L20 20',
   download: 'M12 4v11M7.5 11l4.5 4.5 4.5-4.5M5 20h14',
   upload: 'M12 15V4.5M7.5 9L12 4.5 16.5 9M5 20h14',
-  trash: 'M4 7h16M10 4h4M6 7l1 13h10l1-13M10 11v5M14 11v5',
   play: 'M7 4.5v15l12-7.5z',
   image: 'M4 4.5h16v15H4zM4 16l5-5 4.5 4.5 2.5-2.5 4 4M15.5 9v.01',
   video: 'M3 6h12v12H3zM15 10.5l6-3.5v10l-6-3.5',
@@ -35,17 +34,8 @@ export const Icon = ({ name, size = 16 }: { readonly name: IconName; readonly si
   </svg>
 )
 
-interface BadgeProps {
-  readonly run: ShownRun
-  /** Only the percentage, where it has little room. */
-  readonly isShort?: boolean
-}
-export const Badge = ({ run: { status, progress }, isShort = false }: BadgeProps) => (
-  <span class={`badge ${status}`} title={status}>
-    {status === 'processing' && progress !== undefined
-      ? `${isShort ? '' : 'processing, '}${progress} %`
-      : status}
-  </span>
+export const Badge = ({ run: { status, progress } }: { readonly run: ShownRun }) => (
+  <span class={`badge ${status}`}>{progress === undefined ? status : `${status}, ${progress} %`}</span>
 )
 
 interface TimeProps {
@@ -70,18 +60,6 @@ export const Copy = ({ text, children }: { readonly text: string; readonly child
     <Icon name="copy" size={14} />
     <span>{children}</span>
   </button>
-)
-
-/** A command in a sentence. A flag does not break after its hyphens. */
-export const Command = ({ text }: { readonly text: string }) => (
-  <code>
-    {text.split(' ').flatMap((word, at) => [
-      at > 0 && ' ',
-      <span key={at} class={word.startsWith('-') ? 'flag' : undefined}>
-        {word}
-      </span>,
-    ])}
-  </code>
 )
 
 interface NoticeProps {
@@ -237,11 +215,6 @@ export interface ShownRun {
 
 /** Whether the run can still change. */
 export const isUnderWay = ({ status }: ShownRun): boolean => status === 'queued' || status === 'processing'
-
-/** Whether the run was canceled, and the service is still stopping it. */
-export const isStopping = ({ failure }: Pick<ShownRun, 'failure'>): boolean => failure?.code === 'canceling'
-
-export const canCancel = (run: ShownRun): boolean => isUnderWay(run) && !isStopping(run)
 
 export interface KeyChoice {
   readonly id: number

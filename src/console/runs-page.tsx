@@ -1,9 +1,9 @@
-/** The runs of the account, as a list or a grid. Rows under way are live; older runs come on scrolling, or by a link. */
+/** The runs of the account, as a list or a grid. Its rows are live; older runs come on scrolling, or by a link. */
 import { LOCAL_STATUSES } from '../protocol/run-state.js'
-import { cut, linkTo, number, plural } from './format.js'
+import { cut, linkTo, plural } from './format.js'
 import { hx } from './hx.js'
-import { type Frame, Page } from './layout.js'
-import { Badge, Command, Icon, isUnderWay, type KeyChoice, Select, type ShownRun, Time } from './parts.js'
+import { type Assets, Page } from './layout.js'
+import { Badge, Icon, isUnderWay, type KeyChoice, Select, type ShownRun, Time } from './parts.js'
 
 export type RunsLayout = 'list' | 'grid'
 
@@ -16,22 +16,20 @@ export interface RunsQuery {
 }
 
 export interface RunsView {
-  readonly frame: Frame
+  readonly assets: Assets
   readonly nowMs: number
   readonly query: RunsQuery
   readonly layout: RunsLayout
   readonly runs: readonly ShownRun[]
   /** Where the older runs begin. A page of a filter may have no runs, and older ones all the same. */
   readonly next: number | undefined
-  /** Number of the newest run of the account, from which on new ones are looked for. Undefined on a page of older runs. */
-  readonly newest: number | undefined
   readonly models: readonly string[]
   readonly keys: readonly KeyChoice[]
 }
 
 export const RunsPage = (props: RunsView) => (
   <Page
-    frame={props.frame}
+    assets={props.assets}
     title="Runs"
     path="/runs"
     actions={
@@ -58,7 +56,7 @@ export const RunsPage = (props: RunsView) => (
     <Filters {...props} />
     <section id="found" aria-label="Runs">
       {props.runs.length === 0 && props.next === undefined ? (
-        <Nothing query={props.query} />
+        <p class="card empty">No runs{Object.values(props.query).some(Boolean) ? ' match' : ' yet'}.</p>
       ) : props.layout === 'list' ? (
         <List {...props} />
       ) : (
@@ -123,25 +121,6 @@ const Filters = ({ query, layout, models, keys }: RunsView) => (
   </form>
 )
 
-const Nothing = ({ query }: { readonly query: RunsQuery }) =>
-  Object.values(query).some(Boolean) ? (
-    <div class="card empty">
-      <p>No runs match.</p>
-      <a id="all" class="button" href="/runs">
-        Show all runs
-      </a>
-    </div>
-  ) : (
-    <div class="card empty">
-      <p>
-        No runs yet. Create one here, or with <Command text={'rushes run image "a fox"'} />.
-      </p>
-      <a id="first" class="button primary" href="/new">
-        <Icon name="plus" /> New run
-      </a>
-    </div>
-  )
-
 const List = (props: RunsView) => (
   <table class="card runs">
     <thead>
@@ -150,7 +129,6 @@ const List = (props: RunsView) => (
         <th>Prompt</th>
         <th>Key</th>
         <th>Status</th>
-        <th class="right">Credits</th>
         <th class="right">Created</th>
       </tr>
     </thead>
@@ -160,7 +138,7 @@ const List = (props: RunsView) => (
       ))}
       {props.next !== undefined && (
         <tr class="more">
-          <td colSpan={6}>
+          <td colSpan={5}>
             <Older {...props} />
           </td>
         </tr>
@@ -217,7 +195,7 @@ const Row = ({ run, nowMs }: ItemProps) => (
     <td class="prompt">
       <RunLink run={run} />
       <small>
-        <span>{run.model}</span> {run.ratio.join(':')}{' '}
+        <span>{run.model}</span>
         {run.status === 'failed' && <span class="bad">{run.failure?.message}</span>}
         {run.isRemoved && 'files deleted'}
       </small>
@@ -225,10 +203,6 @@ const Row = ({ run, nowMs }: ItemProps) => (
     <td class="key">{run.key ?? 'Console'}</td>
     <td class="state">
       <Badge run={run} />
-    </td>
-    <td class="price">
-      {number(run.price)}
-      {run.isRefunded && <small>refunded</small>}
     </td>
     <td class="created">
       <Time ms={run.createdAtMs} nowMs={nowMs} />
@@ -243,7 +217,7 @@ const Tile = ({ run, nowMs }: ItemProps) => (
     <div class="caption">
       <RunLink run={run} />
       <div class="row">
-        <Badge run={run} isShort /> <Time ms={run.createdAtMs} nowMs={nowMs} />
+        <Badge run={run} /> <Time ms={run.createdAtMs} nowMs={nowMs} />
       </div>
     </div>
   </li>
@@ -308,35 +282,25 @@ function Thumbnail({ run }: { readonly run: ShownRun }) {
 const Following = ({ run }: { readonly run: ShownRun }) =>
   isUnderWay(run) && <input type="hidden" name="at" value={`${run.id}.${run.version}`} />
 
-/** One request for all rows. It answers 204 if nothing changed, else only the rows that did, and new ones. */
-const Live = ({ query, layout, newest, runs }: RunsView) => (
-  <form
-    id="live"
+/** One request for all rows. It answers 204 if nothing changed, else only the rows that did. */
+const Live = ({ layout }: RunsView) => (
+  <div
     {...hx({
-      get: linkTo('/runs/live', { ...query, view: layout }),
+      get: linkTo('/runs/live', { view: layout }),
       trigger: 'every 2s',
       include: '[name=at]',
       swap: 'none',
       sync: 'this:drop',
     })}
-  >
-    {newest !== undefined && <input type="hidden" name="newest" value={newest} />}
-    {runs.length === 0 && <input type="hidden" name="empty" value="1" />}
-  </form>
+  />
 )
 
-export interface RunChanges {
-  readonly nowMs: number
-  readonly layout: RunsLayout
+export interface RunChanges extends Pick<RunsView, 'nowMs' | 'layout'> {
   readonly changed: readonly ShownRun[]
-  readonly created: readonly ShownRun[]
-  /** Number of the newest run now. */
-  readonly newest: number | undefined
-  readonly balance: number
 }
 
-/** Parts that replace the rows of the page, and new rows above the others. */
-export function LiveAnswer({ nowMs, layout, changed, created, newest, balance }: RunChanges) {
+/** Parts that replace the rows of the page. */
+export function LiveAnswer({ nowMs, layout, changed }: RunChanges) {
   const Item = layout === 'list' ? Row : Tile
   const ended = changed.filter((run) => !isUnderWay(run))
   return (
@@ -346,22 +310,9 @@ export function LiveAnswer({ nowMs, layout, changed, created, newest, balance }:
           <Item run={run} nowMs={nowMs} />
         </hx-partial>
       ))}
-      {created.length > 0 && (
-        <hx-partial {...hx({ target: '#runs', swap: 'afterbegin' })}>
-          {created.map((run) => (
-            <Item key={run.id} run={run} nowMs={nowMs} />
-          ))}
-        </hx-partial>
-      )}
-      <hx-partial {...hx({ target: '#live', swap: 'innerHTML' })}>
-        {newest !== undefined && <input type="hidden" name="newest" value={newest} />}
-      </hx-partial>
-      <hx-partial {...hx({ target: '#balance', swap: 'textContent' })}>{number(balance)}</hx-partial>
       {ended.length > 0 && (
         <hx-partial {...hx({ target: '#announcement', swap: 'textContent' })}>
-          {ended.length === 1
-            ? `A run is now ${ended[0]?.status}.`
-            : `${plural(ended.length, 'run')} have ended.`}
+          {`${plural(ended.length, 'run')} ended.`}
         </hx-partial>
       )}
     </>

@@ -1,6 +1,6 @@
 /** Sign-in with a password or a link, and the page of an error. */
 import { type Assets, PlainPage } from './layout.js'
-import { Command, Input, Notice } from './parts.js'
+import { Input, Notice } from './parts.js'
 
 export interface SignInView {
   readonly assets: Assets
@@ -38,7 +38,7 @@ export const SignInPage = ({ assets, next, email, problem }: SignInView) => (
       </button>
     </form>
     <p class="about">
-      No password yet, or lost? <Command text="rushes admin user link <email>" /> prints a link that signs in
+      No password yet, or lost? <code>{'rushes admin user link <email>'}</code> prints a link that signs in
       once.
     </p>
   </PlainPage>

@@ -22,7 +22,7 @@ const idle = (page: Page) => page.waitForTimeout(300)
 const badge = (page: Page, id: string) => page.locator(`#${id} .badge`)
 
 describePages('the pages of the console', (pages) => {
-  it('Runs: rows are live through a 503, new runs come first, the focus stays, a hidden tab rests', async () => {
+  it('Runs: rows are live through a 503, the focus stays, a hidden tab rests', async () => {
     const engine = createCommandedEngine()
     const service = await serveConsole({ engine })
     const user = await signInByLink(service)
@@ -40,9 +40,7 @@ describePages('the pages of the console', (pages) => {
     engine.finish()
     await expect.poll(() => badge(page, id).textContent()).toBe('succeeded')
     expect(await page.evaluate('document.activeElement.id')).toBe(`link-${id}`)
-    expect(await page.locator('#announcement').textContent()).toBe('A run is now succeeded.')
-    const [made] = await createByKey(service, 1)
-    await expect.poll(() => page.locator('#runs .run').first().getAttribute('id')).toBe(made)
+    expect(await page.locator('#announcement').textContent()).toBe('1 run ended.')
     await page.evaluate('Object.defineProperty(document, "hidden", { value: true })')
     await idle(page)
     const before = polls()
@@ -73,24 +71,34 @@ describePages('the pages of the console', (pages) => {
     expect(await page.getByRole('searchbox').inputValue()).toBe('zebra')
   })
 
-  it('One run: it is live, its dialog stays open and gives the focus back, and it is canceled', async () => {
+  it('One run: it is live, the question of a cancel stays open, and it is canceled', async () => {
     const service = await serveConsole({ engine: createCommandedEngine() })
     const user = await signInByLink(service)
     const id = await createInConsole(user)
     const { page } = await openSignedIn(pages, service, `/runs/${id}`)
+    await page.getByText('Cancel', { exact: true }).focus()
+    await page.keyboard.press('Enter')
+    const really = page.getByRole('button', { name: 'Really cancel' })
+    await really.waitFor()
     await page.getByText('Rendering.').waitFor()
-    await page.locator('#cancel-button').focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('dialog', { name: 'Cancel this run?' }).waitFor()
     await page.waitForTimeout(1_500)
-    expect(await page.locator('#cancel').isVisible()).toBe(true)
-    await page.keyboard.press('Escape')
-    expect(await page.evaluate('document.activeElement.id')).toBe('cancel-button')
-    await page.keyboard.press('Enter')
-    await page.getByRole('button', { name: 'Cancel the run' }).click()
-    await page.getByText('This run was canceled.').waitFor()
+    expect(await really.isVisible()).toBe(true)
+    await really.click()
+    await page.getByText('Its price was refunded.').waitFor()
     await page.getByText('curl', { exact: true }).click()
     expect(await page.locator('details[open]').count()).toBe(1)
+  })
+
+  it('One run: a cancel is offered no longer once it has ended', async () => {
+    const engine = createCommandedEngine()
+    const service = await serveConsole({ engine })
+    const id = await createInConsole(await signInByLink(service))
+    const { page } = await openSignedIn(pages, service, `/runs/${id}`)
+    await page.getByText('Rendering.').waitFor()
+    engine.finish()
+    await page.getByText('Download').waitFor()
+    expect(await page.locator('#announcement').textContent()).toBe('The run is now succeeded.')
+    expect(await page.locator('#cancel').count()).toBe(0)
   })
 
   it('New run: the price is live, Enter creates, and Back then Create again is the same run', async () => {
@@ -142,9 +150,9 @@ describePages('the pages of the console', (pages) => {
     await page.getByRole('textbox', { name: 'Prompt' }).fill('a boat')
     await page.getByRole('button', { name: 'Create', exact: true }).last().click()
     await page.getByText('Waiting for its turn.').waitFor()
-    await page.getByRole('button', { name: 'Cancel', exact: true }).click()
-    await page.getByRole('button', { name: 'Cancel the run' }).click()
-    await page.getByText('This run was canceled.').waitFor()
+    await page.getByText('Cancel', { exact: true }).click()
+    await page.getByRole('button', { name: 'Really cancel' }).click()
+    await page.getByText('Its price was refunded.').waitFor()
     await page.goto(`${service.url}/keys/new`)
     await page.getByLabel('Name').fill('CI')
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -152,7 +160,8 @@ describePages('the pages of the console', (pages) => {
     await page.getByRole('link', { name: 'Credits', exact: true }).click()
     await page.getByText('+10', { exact: true }).waitFor()
     expect(await page.locator('.scripted:visible').count()).toBe(0)
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('link', { name: 'Account', exact: true }).click()
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
@@ -173,7 +182,11 @@ describePages('the pages of the console', (pages) => {
       const long = await createInConsole(user, {
         prompt: `<b>${'x'.repeat(400)}</b> ${'a long prompt '.repeat(200)}`,
       })
-      await user.submit('/keys', { name: `key-${'x'.repeat(90)}`, form_key: 'k', allowed_ips: '10.0.0.0/8' })
+      await user.submit('/keys/new', {
+        name: `key-${'x'.repeat(90)}`,
+        form_key: 'k',
+        allowed_ips: '10.0.0.0/8',
+      })
       const paths = [
         ...['/runs', '/runs?view=grid', '/runs?view=list&search=zebra', `/runs/${long}`, '/runs/none'],
         ...['/new', '/keys', '/keys/new', '/credits', '/account'],

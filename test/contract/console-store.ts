@@ -51,7 +51,6 @@ export function consoleContract(open: OpenDatabase): void {
           status: 'succeeded',
           outputs,
           failure: undefined,
-          crashes: 0,
           isRemoved: false,
           createdAtMs: 1,
           startedAtMs: 5,

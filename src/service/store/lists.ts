@@ -25,8 +25,6 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
   /** Price in credits. */
   readonly price: number
   readonly isRefunded: boolean
-  /** Number of renders that crashed. */
-  readonly crashes: number
   /** Whether its outputs were removed. Their URLs stay. */
   readonly isRemoved: boolean
 }
@@ -44,8 +42,6 @@ export interface AccountPage extends Page {
 export interface RunFilter extends Page {
   /** Undefined: all accounts. */
   readonly accountId: number | undefined
-  /** Lists only runs with a larger sequence. */
-  readonly after?: number | undefined
   readonly status?: LocalStatus | undefined
   readonly model?: string | undefined
   /** Key id, or `console` for runs without a key. */
@@ -93,7 +89,7 @@ const MAX_FILTERED = 50_000
  * Only the needed columns, because libsql spends most of a read on columns. The refund is not an EXISTS, for which
  * PostgreSQL may read all refunds.
  */
-const LISTED_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, crashes, failure, files,
+const LISTED_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, failure, files,
       keys.name AS key_name, (SELECT name FROM accounts WHERE accounts.id = runs.account_id) AS account,
       (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
@@ -126,13 +122,13 @@ function whereOf(conditions: Conditions): { readonly where: string; readonly val
 }
 
 type Table = 'runs' | 'credits'
-type Range = Pick<RunFilter, 'accountId' | 'before' | 'after'>
+type Range = Pick<RunFilter, 'accountId' | 'before'>
 
 /** Conditions for the rows that a page scans. `floor`: the newest row that it does not scan. */
-const inRange = (table: Table, { accountId, before, after }: Range, floor = after): Conditions => ({
+const inRange = (table: Table, { accountId, before }: Range, floor?: number): Conditions => ({
   [`${table}.account_id = ?`]: accountId,
   [`${table}.sequence < ?`]: before,
-  [`${table}.sequence > ?`]: floor && Math.max(floor, after ?? 0),
+  [`${table}.sequence > ?`]: floor,
 })
 
 /** Finds the newest row that a page does not scan. `count`: maximum number of rows to scan; undefined: no limit. */

@@ -4,14 +4,7 @@
  */
 import { Refusal } from '../rules/refusal.js'
 import { recordOf } from './rows.js'
-import {
-  checkSession,
-  type Database,
-  insert,
-  type Queries,
-  type SessionProof,
-  type Transaction,
-} from './sql.js'
+import { type Database, insert, type Queries, type Transaction } from './sql.js'
 
 export interface UserRecord {
   readonly id: number
@@ -143,13 +136,9 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
       const rows = await all(`SELECT ${USER_COLUMNS} FROM ${USERS} ${where} ORDER BY users.id ${limit}`, of)
       return rows.map((row) => recordOf<UserRecord>(row))
     },
-    /** Returns false if the user does not exist, and for `by` also if it is of another account, or `by` itself. */
-    removeUser: (id: number, by?: SessionProof): Promise<boolean> =>
+    /** Returns false if the user does not exist. */
+    removeUser: (id: number): Promise<boolean> =>
       transaction(async (tx) => {
-        const user = await findUserById(tx, id)
-        if (user === undefined) return false
-        const { userId, accountId = user.accountId } = (await checkSession(tx, by)) ?? {}
-        if (id === userId || user.accountId !== accountId) return false
         await endTokens(tx, id)
         return (await tx.run('DELETE FROM users WHERE id = :id', { id })) > 0
       }),
@@ -204,12 +193,6 @@ export function createSessionStore(database: Database) {
       )),
     endSession: async (hash: string): Promise<void> =>
       void (await run(`DELETE FROM tokens WHERE hash = :hash AND kind = 'session'`, { hash })),
-    /** Returns false if the user has no session with this id. */
-    endSessionById: async (userId: number, id: number): Promise<boolean> =>
-      (await run(`DELETE FROM tokens WHERE user_id = :userId AND id = :id AND kind = 'session'`, {
-        userId,
-        id,
-      })) > 0,
     /** Ends all sessions and links of the user. */
     endSessions: async (userId: number): Promise<void> => void (await endTokens(database, userId)),
     /** Most recently used first, at most 100. */

@@ -85,7 +85,6 @@ const safeNext = (next: unknown): string =>
 
 export function addAuthRoutes(app: FastifyInstance, site: Site): void {
   const { sessions, publicUrl } = site.options
-  const { assets } = site
   const begin = async (visitor: Visitor, reply: FastifyReply, open: () => Promise<BegunSession>) => {
     checkTransport(visitor.seen, publicUrl)
     const { token, record } = await open()
@@ -96,10 +95,10 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
   app.get<{ Querystring: { next?: unknown } }>('/sign-in', (request, reply) => {
     const next = safeNext(request.query.next)
     if (visitorOf(request).session !== undefined) return site.redirect(reply, next)
-    return site.page(reply, SignInPage, { assets, next, email: '' })
+    return site.page(reply, SignInPage, { next, email: '' })
   })
   app.get<{ Params: { token: string } }>('/link/:token', (request, reply) =>
-    site.page(reply, LinkPage, { assets, token: request.params.token }),
+    site.page(reply, LinkPage, { token: request.params.token }),
   )
 
   addAuthRoute(app, site, {
@@ -111,7 +110,7 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
       return { session, next: safeNext(fields.next) }
     },
     redraw: ({ message: problem, status }, { email = '', next }, _request, reply) =>
-      site.page(reply.code(status), SignInPage, { assets, next: safeNext(next), email, problem }),
+      site.page(reply.code(status), SignInPage, { next: safeNext(next), email, problem }),
   })
   addAuthRoute(app, site, {
     path: '/api/auth/link',

@@ -27,14 +27,15 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
     const { query } = request
     const accountId = site.account(request)
     const filter = filterOf(accountId, query)
-    const [frame, { entries, next }, spent, keys] = await Promise.all([
-      site.frame(request),
+    const [account, { entries, next }, spent, keys] = await Promise.all([
+      store.findAccount(accountId),
       store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: PAGE_SIZE }),
       spentPerDay(store, accountId, clock.now()),
       keyChoices(site, accountId),
     ])
     return site.page(reply, CreditsPage, {
-      frame,
+      balance: account?.balance ?? 0,
+      account: site.session(request).user.account,
       query: {
         kind: filter.kind,
         key: filter.keyId === undefined ? undefined : String(filter.keyId),

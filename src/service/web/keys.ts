@@ -1,11 +1,10 @@
 /** The pages of the API keys. */
 import { hash, randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { KeyFormPage, type KeyFormView, KeysPage, type KeyValues } from '../../console/keys-page.js'
+import { KeyFormPage, KeysPage, type KeyValues } from '../../console/keys-page.js'
 import { dayOf } from '../../protocol/units.js'
 import { cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { readKeyTerms } from '../rules/key-terms.js'
-import { formatRate } from '../rules/rate.js'
 import { Refusal } from '../rules/refusal.js'
 import { keyOf } from '../rules/secrets.js'
 import type { KeyDetails } from '../store/keys.js'
@@ -13,51 +12,46 @@ import { type ById, fieldOf, type Site, visitorOf } from './site.js'
 
 const PAGE_SIZE = 100
 
+/** The key with the id of the path: `new` is the form of a new one, and others are those of keys. */
+const NEW = 'new'
+
 export function addKeyRoutes(app: FastifyInstance, site: Site): void {
   const { store, clock } = site.options
+  /** Throws `Refusal` (404). */
   const find = async (request: FastifyRequest): Promise<KeyDetails> => {
     const id = idIn((request.params as ById['Params']).id)
     const key = await store.findAccountKey(id, site.account(request))
     if (key === undefined) throw new Refusal('not_found')
     return key
   }
+  const isNew = (request: FastifyRequest) => (request.params as ById['Params']).id === NEW
 
   app.get('/keys', (request, reply) => sendKeys(site, request, reply))
-  app.get('/keys/new', (request, reply) =>
-    sendForm(site, request, reply, { id: undefined, values: textsOf(undefined), formKey: randomUUID() }),
-  )
   app.get<ById>('/keys/:id', async (request, reply) => {
-    const key = await find(request)
-    return await sendForm(site, request, reply, { id: key.id, values: textsOf(key), formKey: '' })
+    const key = isNew(request) ? undefined : await find(request)
+    return site.page(reply, KeyFormPage, { id: key?.id, values: textsOf(key), formKey: randomUUID() })
   })
-  site.post(
-    app,
-    '/keys',
-    (form, request, reply) => createKey(site, form, request, reply),
-    (problem, form, request, reply) => {
-      const formKey = fieldOf(form, 'form_key')
-      return sendForm(site, request, reply, { id: undefined, values: valuesOf(form), formKey, problem })
-    },
-  )
   site.post(
     app,
     '/keys/:id',
     async (form, request, reply) => {
+      if (isNew(request)) return await createKey(site, form, request, reply)
       const key = await find(request)
       const terms = changedTerms(valuesOf(form), textsOf(key), clock.now())
       await store.changeKey(key.id, terms, site.proof(request))
-      return site.redirect(reply, `/keys#key-${key.id}`)
+      return site.redirect(reply, '/keys')
     },
     async (problem, form, request, reply) => {
-      const { id } = await find(request)
-      return await sendForm(site, request, reply, { id, values: valuesOf(form), formKey: '', problem })
+      const id = isNew(request) ? undefined : (await find(request)).id
+      const formKey = fieldOf(form, 'form_key')
+      return site.page(reply, KeyFormPage, { id, values: valuesOf(form), formKey, problem })
     },
   )
   for (const act of ['disable', 'enable'] as const)
     site.post(app, `/keys/:id/${act}`, async (_form, request, reply) => {
       const key = await find(request)
       await store.changeKey(key.id, { disabled: act === 'disable' }, site.proof(request))
-      return site.redirect(reply, `/keys#key-${key.id}`)
+      return site.redirect(reply, '/keys')
     })
 }
 
@@ -70,27 +64,18 @@ async function sendKeys(
 ): Promise<FastifyReply> {
   const { store, clock } = site.options
   const before = created === undefined ? cursorIn(request.query as Query, 'before') : undefined
-  const [frame, found] = await Promise.all([
-    site.frame(request),
-    store.listAccountKeys({ accountId: site.account(request), before, limit: PAGE_SIZE + 1 }),
-  ])
+  const found = await store.listAccountKeys({
+    accountId: site.account(request),
+    before,
+    limit: PAGE_SIZE + 1,
+  })
   const keys = found.slice(0, PAGE_SIZE)
   return site.page(reply, KeysPage, {
-    frame,
     nowMs: clock.now(),
-    keys: keys.map(({ rate, ...key }) => ({ ...key, rate: rate && formatRate(rate) })),
+    keys,
     next: found.length > PAGE_SIZE ? keys.at(-1)?.id : undefined,
     created,
   })
-}
-
-async function sendForm(
-  site: Site,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  form: Omit<KeyFormView, 'frame'>,
-): Promise<FastifyReply> {
-  return site.page(reply, KeyFormPage, { frame: await site.frame(request), ...form })
 }
 
 async function createKey(

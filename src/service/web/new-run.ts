@@ -17,7 +17,7 @@ import { fieldOf, type Site } from './site.js'
 type Files = Readonly<Record<string, readonly string[]>>
 
 /** A form, as it was sent. */
-interface ReadForm extends Omit<NewRunView, 'frame' | 'models' | 'price'> {
+interface ReadForm extends Omit<NewRunView, 'assets' | 'models' | 'price'> {
   readonly files: Files
   readonly problems: Record<string, string>
 }
@@ -27,21 +27,18 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
     const { model, key = '' } = request.query
     const formKey = /^[\w-]{1,80}$/.test(key) ? key : randomUUID()
     const form = { model: modelOf(site, model), values: {}, problems: {}, formKey }
-    return site.page(reply, NewRunPage, await viewOf(site, request, form))
+    return site.page(reply, NewRunPage, viewOf(site, form))
   })
 
   /** The form of another model, with the prompt. */
-  site.post(app, '/new/form', async (form, request, reply) => {
+  site.post(app, '/new/form', async (form, _request, reply) => {
     const { model, formKey, values } = await readForm(site, form)
     // With the key: Back to the form of this model must not bring a new one.
     const query = new URLSearchParams({ model: model.name, key: formKey })
     reply.header('hx-replace-url', site.path(`/new?${query}`))
     const { prompt = '' } = values
-    return site.page(
-      reply,
-      NewRunPage,
-      await viewOf(site, request, { model, formKey, values: { prompt }, problems: {} }),
-    )
+    const other = { model, formKey, values: { prompt }, problems: {} }
+    return site.page(reply, NewRunPage, viewOf(site, other))
   })
 
   site.post(app, '/new/price', async (form, _request, reply) =>
@@ -63,7 +60,7 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
       if (error.status >= 500) reply.code(error.status)
     }
     for (const name of Object.keys(files)) problems[name] ??= 'Choose the files again.'
-    return site.page(reply, NewRunPage, await viewOf(site, request, read))
+    return site.page(reply, NewRunPage, viewOf(site, read))
   })
 }
 
@@ -98,13 +95,8 @@ async function readForm(site: Site, form: FormData): Promise<ReadForm> {
   }
 }
 
-const viewOf = async (
-  site: Site,
-  request: FastifyRequest,
-  form: Omit<ReadForm, 'files'>,
-): Promise<NewRunView> => ({
+const viewOf = (site: Site, form: Omit<ReadForm, 'files'>): Omit<NewRunView, 'assets'> => ({
   ...form,
-  frame: await site.frame(request),
   models: site.options.models,
   price: priceOf(form),
 })

@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { linkTo } from '../../console/format.js'
-import { isStopping, type ShownRun } from '../../console/parts.js'
-import { RunPage, type RunView, StateAnswer } from '../../console/run-page.js'
+import type { ShownRun } from '../../console/parts.js'
+import { RunPage, StateAnswer, type StateView } from '../../console/run-page.js'
 import { LiveAnswer, type RunsLayout, RunsPage } from '../../console/runs-page.js'
 import { isSentImage } from '../../protocol/media.js'
 import { mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
@@ -20,7 +19,8 @@ import type { ById, Site } from './site.js'
 import { pictureOf } from './thumbnails.js'
 
 const PAGE_SIZE = 24
-const MAX_PAGE_SIZE = 100
+/** Maximum number of runs under way that a page asks for. */
+const MAX_KNOWN = 1_000
 const MAX_SEARCH_LENGTH = 1_000
 
 interface Asked {
@@ -36,15 +36,11 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
     const accountId = site.account(request)
     const filter = filterOf(accountId, request.query)
     const before = cursorIn(request.query, 'before')
-    const limit = numberIn(request.query, 'size', 1, MAX_PAGE_SIZE) ?? PAGE_SIZE
-    const [frame, { runs, next }, newest, keys] = await Promise.all([
-      site.frame(request),
-      store.listRuns({ ...filter, before, limit }),
-      newestOf(site, accountId),
+    const [{ runs, next }, keys] = await Promise.all([
+      store.listRuns({ ...filter, before, limit: PAGE_SIZE }),
       keyChoices(site, accountId),
     ])
     return site.page(reply, RunsPage, {
-      frame,
       nowMs: site.options.clock.now(),
       query: {
         status: filter.status,
@@ -55,51 +51,32 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
       layout: layoutOf(request.query),
       runs: runs.map((run) => shownRun(site, run)),
       next,
-      newest: before === undefined ? newest : undefined,
       models: models.map(({ name }) => name),
       keys,
     })
   })
 
-  /** One request for all rows of a page: 204, or the rows that changed and the new ones. */
+  /** One request for all rows of a page: 204, or the rows that changed. */
   app.get<Asked>('/runs/live', async (request, reply) => {
-    const accountId = site.account(request)
     // Each row sends `<id>.<version>`.
     const known = new Map(
       [request.query.at ?? []].flat().map((at) => String(at).split('.') as [string, string]),
     )
-    if (known.size > MAX_PAGE_SIZE * 10) throw new Refusal('bad_request')
-    const newest = numberIn(request.query, 'newest', 0, Number.MAX_SAFE_INTEGER)
-    const [found, after] = await Promise.all([
-      known.size === 0 ? [] : store.findRuns([...known.keys()], accountId),
-      newest === undefined
-        ? []
-        : store
-            .listRuns({ ...filterOf(accountId, request.query), after: newest, limit: MAX_PAGE_SIZE })
-            .then(({ runs }) => runs),
-    ])
-    const changed = found
+    if (known.size > MAX_KNOWN) throw new Refusal('bad_request')
+    if (known.size === 0) return reply.code(204).send()
+    const changed = (await store.findRuns([...known.keys()], site.account(request)))
       .map((run) => shownRun(site, run))
       .filter(({ id, version }) => known.get(id) !== version)
-    if (changed.length + after.length === 0) return reply.code(204).send()
-    // The page has no list yet.
-    if (request.query.empty !== undefined && after.length > 0)
-      return reply.header('hx-refresh', 'true').send('')
+    if (changed.length === 0) return reply.code(204).send()
     return site.part(reply, LiveAnswer, {
       nowMs: site.options.clock.now(),
       layout: layoutOf(request.query),
       changed,
-      created: after.map((run) => shownRun(site, run)),
-      newest: after[0]?.sequence ?? newest,
-      balance: (await site.frame(request)).balance,
     })
   })
 
-  app.get<ById & { Querystring: { cancel?: string } }>('/runs/:id', async (request, reply) =>
-    site.page(reply, RunPage, {
-      ...(await runView(site, request, request.params.id)),
-      ...(request.query.cancel === 'late' && { note: 'The run had already ended, so it was not canceled.' }),
-    }),
+  app.get<ById>('/runs/:id', async (request, reply) =>
+    site.page(reply, RunPage, await viewOf(site, request, request.params.id)),
   )
 
   /** The version is in the URL: with an ETag, the browser turns a 304 into a 200, and the part is swapped again. */
@@ -107,14 +84,13 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
     const [run] = await store.findRuns([request.params.id], site.account(request))
     if (run !== undefined && shownRun(site, run).version === request.query.version)
       return reply.code(204).send()
-    return site.part(reply, StateAnswer, await runView(site, request, request.params.id))
+    return site.part(reply, StateAnswer, await viewOf(site, request, request.params.id))
   })
 
   site.post(app, '/runs/:id/cancel', async (_form, request, reply) => {
     const { id } = request.params as ById['Params']
-    const run = await endpoints.cancelRun(site.account(request), id, site.proof(request))
-    const isCanceled = run.status === 'canceled' || isStopping(run)
-    return site.redirect(reply, linkTo(`/runs/${id}`, { cancel: isCanceled ? undefined : 'late' }))
+    await endpoints.cancelRun(site.account(request), id, site.proof(request))
+    return site.redirect(reply, `/runs/${id}`)
   })
 }
 
@@ -161,9 +137,6 @@ const filterOf = (accountId: number, query: Query): Omit<RunFilter, 'limit'> => 
   search: textIn(query, 'search', MAX_SEARCH_LENGTH),
 })
 
-const newestOf = async ({ options: { store } }: Site, accountId: number): Promise<number> =>
-  (await store.listRuns({ accountId, limit: 1 })).runs[0]?.sequence ?? 0
-
 /** The newest keys. An account can have more, but most of those are disabled. */
 export const keyChoices = ({ options: { store } }: Site, accountId: number): Promise<readonly KeyName[]> =>
   store.listAccountKeys({ accountId, limit: 100 })
@@ -209,21 +182,15 @@ function ratioOf(text: unknown, isWide: boolean): readonly [number, number] {
 }
 
 /** Throws `Refusal` (404) for a run of another account. */
-async function runView(site: Site, request: FastifyRequest, id: string): Promise<RunView> {
+async function viewOf(site: Site, request: FastifyRequest, id: string): Promise<StateView> {
   const { store, models, baseUrl } = site.options
   const accountId = site.account(request)
-  const [frame, [listed], run] = await Promise.all([
-    site.frame(request),
-    store.findRuns([id], accountId),
-    store.findRun(id, accountId),
-  ])
+  const [listed] = await store.findRuns([id], accountId)
+  const run = await store.findRun(id, accountId)
   if (listed === undefined || run === undefined) throw new Refusal('run_not_found')
   return {
-    frame,
-    run: shownRun(site, { ...listed, outputs: run.outputs, status: run.status, failure: run.failure }),
-    prompt: typeof run.input.prompt === 'string' ? run.input.prompt : '',
+    run: shownRun(site, listed),
     input: run.input,
-    crashes: listed.crashes,
     document: findDocument(models, run.model),
     baseUrl: baseUrl(request),
   }

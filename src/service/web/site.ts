@@ -1,10 +1,11 @@
 /** What all pages have in common: the visitor of a request and the session cookie, forms, and how HTML is sent. */
+import { STATUS_CODES } from 'node:http'
 import { MIMEType } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { linkTo } from '../../console/format.js'
-import { type Frame, renderPage, renderPart } from '../../console/layout.js'
+import { type Assets, renderPage, renderPart } from '../../console/layout.js'
 import { MessagePage } from '../../console/sign-in-page.js'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
@@ -50,7 +51,7 @@ export interface ById {
 export class Site {
   readonly options: SiteOptions
   /** URLs of the files of the pages. */
-  readonly assets: Readonly<Record<string, string>>
+  readonly assets: Assets
   /** Path of the public URL, which the proxy removes; usually empty. */
   readonly #prefix: string
 
@@ -61,8 +62,12 @@ export class Site {
     this.#prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
   }
 
-  page<Props>(reply: FastifyReply, page: Component<Props>, props: Props): FastifyReply {
-    return this.#html(reply, renderPage(page, props))
+  page<Props>(
+    reply: FastifyReply,
+    page: Component<Props & { readonly assets: Assets }>,
+    props: Props,
+  ): FastifyReply {
+    return this.#html(reply, renderPage(page, { ...props, assets: this.assets }))
   }
 
   /** A part has a URL of its own: at that of a page, Back would show it in place of the page. */
@@ -108,18 +113,6 @@ export class Site {
     return { session: this.session(request).hash, nowMs: this.options.clock.now() }
   }
 
-  async frame(request: FastifyRequest): Promise<Frame> {
-    const { user } = this.session(request)
-    const account = await this.options.store.findAccount(user.accountId)
-    return {
-      assets: this.assets,
-      user: user.email,
-      account: user.account,
-      balance: account?.balance ?? 0,
-      isBanned: user.banned,
-    }
-  }
-
   /** Adds a route for a form. `redraw`: shows the form again when it is refused. Default: an error page. */
   post(app: FastifyInstance, path: string, act: FormHandler, redraw?: Redraw): void {
     app.post(path, async (request, reply) => {
@@ -148,8 +141,7 @@ export class Site {
     if (code === 'not_signed_in' && (request.method === 'GET' || request.method === 'HEAD'))
       return this.redirect(reply, linkTo('/sign-in', { next: request.url }))
     return this.page(reply.code(status), MessagePage, {
-      assets: this.assets,
-      title: titleOf(refusal),
+      title: `${status} ${STATUS_CODES[status]}`,
       message,
     })
   }
@@ -159,13 +151,6 @@ export class Site {
 function formProblem(error: unknown): string | undefined {
   if (error instanceof RushesError) return [error.message, error.hint].filter(Boolean).join(' ')
   return error instanceof Refusal && error.status !== 401 ? error.message : undefined
-}
-
-function titleOf({ status, code }: Refusal): string {
-  if (code === 'not_signed_in') return 'You are signed out'
-  if (status === 404 || status === 410) return 'Not found'
-  if (status === 429) return 'Too many requests'
-  return status >= 500 ? 'The service cannot answer at this moment' : 'Refused'
 }
 
 export const isForm = ({ headers }: FastifyRequest): boolean =>

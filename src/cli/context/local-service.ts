@@ -9,9 +9,10 @@ import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
+import type { AddedModel } from '../../service/models/model-set.js'
 import type { Service } from '../../service/options.js'
 import { type AssetFiles, readAssets } from '../../service/web/assets.js'
-import { type OpenedEngine, openLocalEngine, openLocalModels } from '../models/local-models.js'
+import { checkListens, openLocalModels } from '../models/local-models.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { Settings } from '../settings/settings.js'
 import { GRACE_NOTE } from '../terminal/format.js'
@@ -34,12 +35,6 @@ export const createThumbnailProcess = (): Engine =>
 export const readConsoleFiles = (): Promise<AssetFiles | undefined> =>
   readAssets(fileURLToPath(new URL('./console/', import.meta.url)))
 
-/** Opens the engine of `--engine`: asks its server for the name of the model. */
-export const openLineEngine = async (app: App, flag: string): Promise<OpenedEngine> => {
-  const { clock, interrupts } = app
-  return openLocalEngine({ flag, clock, signal: interrupts.first, fetch: await app.fetch() })
-}
-
 /** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
 const LOCAL_URL = 'http://rushes.invalid'
 
@@ -52,7 +47,7 @@ interface LocalOptions {
   /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
   readonly render: boolean
   /** The engine of `--engine`. */
-  readonly engine: OpenedEngine | undefined
+  readonly engine: AddedModel | undefined
 }
 
 export async function openLocalService(
@@ -68,7 +63,9 @@ export async function openLocalService(
   const parts = { env, clock, fetch: network, urls: [], preview: () => preview }
   const all = render ? set.createEngine(parts) : undefined
   if (lineEngine !== undefined) {
-    if (render && lineEngine.refused !== undefined) throw lineEngine.refused
+    const { url } = lineEngine.engine
+    if (render && typeof url === 'string')
+      await checkListens(new URL(url), { fetch: network, clock, signal: app.interrupts.first })
     const [own] = set.models
     if (all !== undefined && own !== undefined) out.note(`Model: ${own.document.name}.`)
   }

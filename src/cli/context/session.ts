@@ -4,8 +4,8 @@ import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import type { Limiter } from '../../limiter/index.js'
+import type { AddedModel } from '../../service/models/model-set.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
-import type { OpenedEngine } from '../models/local-models.js'
 import type { Env, Io } from '../process/io.js'
 import { ConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
@@ -58,11 +58,10 @@ export function openSession(app: App, options: SettingsOptions): Context {
   const settings = openSettings(app, options)
   const { globals } = settings
   let limiter: Limiter | undefined
-  /** Asks the server of `--engine` once for the name of its model. */
-  const lineEngine = once(async (): Promise<OpenedEngine | undefined> => {
+  const lineEngine = once(async (): Promise<AddedModel | undefined> => {
     if (globals.engine === undefined) return undefined
-    const { openLineEngine } = await import('./local-service.js')
-    return openLineEngine(app, globals.engine)
+    const { readLineEngine } = await import('../models/local-models.js')
+    return readLineEngine(globals.engine)
   })
 
   async function clientFor(baseUrl: string, apiKey: string, fetch: Fetch): Promise<ApiClient> {
@@ -120,7 +119,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
 }
 
 interface ModelSources {
-  lineEngine(): Promise<OpenedEngine | undefined>
+  lineEngine(): Promise<AddedModel | undefined>
   connect(): Promise<Connection>
 }
 

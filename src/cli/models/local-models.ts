@@ -8,9 +8,7 @@ import { RushesError, usageError } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, HttpFailure } from '../../host/http.js'
-import { readText } from '../../host/response-body.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
-import { isObject, parseJson } from '../../protocol/parse.js'
 import { PROVIDERS } from '../../service/engines/hosted/providers.js'
 import { type EngineWord, readEngineWord } from '../../service/models/engine-word.js'
 import type { AddedModel, ModelSet } from '../../service/models/model-set.js'
@@ -48,36 +46,18 @@ export async function openLocalModels(
   })
 }
 
-export interface OpenedEngine extends AddedModel {
-  /** Why the model cannot render now. Reported before a run exists. */
-  readonly refused?: RushesError | undefined
-}
-
-interface OpenEngineOptions {
-  /** Value of `--engine`, with its kind if it is known. */
-  readonly flag: string
-  readonly fetch: Fetch
-  readonly clock: Clock
-  readonly signal: AbortSignal
-}
-
-/** Asks the server for its model. Throws `usage` for an invalid word, and `no_api_key` if the server wants a key. */
-export async function openLocalEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
-  const { flag } = options
+/** Reads the value of `--engine`, with its kind if it is known. Throws `usage`. */
+export function readLineEngine(flag: string): AddedModel {
   const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
-  const read = readEngineWord(typed, '--engine ')
-  const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
-  checkCommand(read)
-  const word: EngineWord = read.workflow === undefined ? read : { ...read, workflow: resolve(read.workflow) }
-  const { model, refused } = await askServer(word, options)
-  const hasName = word.type !== 'sdapi' && word.type !== 'sdcpp'
-  const named = word.model ?? model
+  const word = readEngineWord(typed, '--engine ')
+  const { type, workflow } = word
+  const kind = KINDS.find((each) => each === prefix) ?? (type === 'videos' ? 'video' : 'image')
+  checkCommand(word)
   return {
-    document: documentOf(nameOf(word, named), kind, word.type),
-    engine: { ...word, ...(hasName && word.url && named && { model: named }) },
+    document: documentOf(nameOf(word), kind, type),
+    engine: workflow === undefined ? word : { ...word, workflow: resolve(workflow) },
     // Without the rest of the flag, which may be long.
-    flag: `--engine ${word.type === 'command' ? '' : `${word.type}:`}…`,
-    refused,
+    flag: `--engine ${type === 'command' ? '' : `${type}:`}…`,
   }
 }
 
@@ -90,14 +70,12 @@ function checkCommand({ type, command = '' }: EngineWord): void {
     throw usageError(`--engine: ${path}: no such file.`, 'Example: --engine ./my-model.sh')
 }
 
-/** For example `127.0.0.1/sd-cpp-local`. */
-function nameOf({ type, url, workflow, command = '', model = '' }: EngineWord, named = ''): string {
-  if (url === undefined && type !== 'command') return model.replace(/:.*$/, '')
-  const program = command.trim().split(/\s/)[0] ?? ''
-  // The title of a checkpoint ends with a hash: `flux1-dev.safetensors [a1b2c3]`.
-  const listed = named.replace(/ \[\w+\]$/, '').replaceAll(/[^\w.:@/-]+/g, '-')
+/** The name of its provider, or for example `127.0.0.1/flux.1-dev`. */
+function nameOf({ type, url, workflow, command, model = '' }: EngineWord): string {
+  if (url === undefined && command === undefined) return model.replace(/:.*$/, '')
+  const [program = ''] = command?.trim().split(/\s/) ?? []
   const file = basename(workflow ?? program).replace(/\.\w+$/, '')
-  return `${url === undefined ? type : new URL(url).hostname}/${listed.slice(0, 100) || file || type}`
+  return `${url === undefined ? type : new URL(url).hostname}/${model || file || type}`
 }
 
 /** A provider publishes the parameters of its models, so here they have a prompt alone. */
@@ -108,71 +86,26 @@ function documentOf(name: string, kind: Kind, type: string): ModelDocument {
   return { name, kind, input: isHosted ? { ...input, properties: { prompt } } : input, default: true }
 }
 
-/** What a server says of itself, without a run. */
-interface ServerAnswer {
-  /** Its only model. */
-  readonly model?: string | undefined
-  /** Nothing listens at its address. */
-  readonly refused?: RushesError
-}
-
-/** The path below the engine's URL that each type of server answers. */
-const PATHS: Readonly<Record<string, string>> = {
-  images: 'models',
-  videos: 'models',
-  sdapi: 'sdapi/v1/sd-models',
-  sdcpp: 'sdcpp/v1/capabilities',
-  comfyui: 'system_stats',
-  cog: 'openapi.json',
-}
-
 const TIMEOUT_MS = 5_000
-const MAX_BYTES = 1_048_576
 
-/** A server that sends no answer in time, or another one, may be busy. */
-async function askServer(
-  { type, url = '' }: EngineWord,
-  { fetch, clock, signal }: OpenEngineOptions,
-): Promise<ServerAnswer> {
-  const path = PATHS[type]
-  if (path === undefined || !URL.canParse(url)) return {}
-  const headers = { accept: 'application/json' }
-  const request = { method: 'GET', url: new URL(`${url.replace(/\/+$/, '')}/${path}`), headers } as const
+interface CheckListensParts {
+  readonly fetch: Fetch
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** Throws `network` if nothing listens at the address. A server that sends no answer in time may be busy. */
+export async function checkListens(url: URL, { fetch, clock, signal }: CheckListensParts): Promise<void> {
   const limit = { timeoutMs: TIMEOUT_MS, reason: () => new Error('no response'), clock, signal }
   try {
-    return await withTimeout(async (limited) => {
-      const response = await fetch({ ...request, signal: limited })
-      const body = parseJson(await readText(response, MAX_BYTES))
-      if (response.status === 401) throw unauthorizedError(url)
-      if (response.status !== 200 || !body.ok) return {}
-      return { model: type === 'sdcpp' ? modelOfSdcpp(body.value) : onlyModel(body.value) }
-    }, limit)
+    const send = (limited: AbortSignal) => fetch({ method: 'GET', url, headers: {}, signal: limited })
+    const response = await withTimeout(send, limit)
+    response.discard()
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof RushesError) throw error
-    return error instanceof HttpFailure && !error.sent ? { refused: refusedError(url) } : {}
+    if (error instanceof HttpFailure && !error.sent)
+      throw new RushesError('network', `Nothing listens at ${url.origin}. No run was created.`, {
+        hint: 'Start the model server, or change its address.',
+      })
   }
 }
-
-function onlyModel(answer: unknown): string | undefined {
-  const list = isObject(answer) ? answer.data : answer
-  const [only, ...others] = Array.isArray(list) ? list.filter(isObject) : []
-  const name = others.length === 0 ? (only?.id ?? only?.title) : undefined
-  return typeof name === 'string' ? name : undefined
-}
-
-function modelOfSdcpp(answer: unknown): string | undefined {
-  const { model } = isObject(answer) ? answer : {}
-  return isObject(model) && typeof model.stem === 'string' ? model.stem : undefined
-}
-
-const refusedError = (url: string) =>
-  new RushesError('network', `Nothing listens at ${new URL(url).origin}. No run was created.`, {
-    hint: 'Start the model server, or change its address.',
-  })
-
-/** Thrown before a run exists. */
-const unauthorizedError = (url: string) =>
-  new RushesError('no_api_key', `The server at ${new URL(url).origin} refused access. No run was created.`, {
-    hint: 'Write a model file that names the variable of its key as key_env (docs/engines.md).',
-  })

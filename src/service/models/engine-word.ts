@@ -29,7 +29,7 @@ export function readEngineWord(word: string, flag: string): EngineWord {
       `${flag}…: the URL of a server needs the type of the engine, such as images:http://….`,
       `Examples: ${Object.values(EXAMPLES).join(', ')}.`,
     )
-  if (url !== undefined && type !== undefined) {
+  if (url !== undefined && type !== undefined && URL.canParse(url)) {
     const name = type === 'comfyui' || fragment.endsWith('.json') ? 'workflow' : 'model'
     return { type, url, ...(fragment !== '' && { [name]: fragment }) }
   }

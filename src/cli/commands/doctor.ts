@@ -8,21 +8,20 @@ import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { networkError } from '../../client/requests.js'
 import { RushesError, usageError } from '../../errors.js'
-import { integrityOf, sizeOfDatabase } from '../../host/database.js'
+import { integrityOf } from '../../host/database.js'
 import { isPosix, nearestFolder, reasonUnwritable } from '../../host/file-system.js'
 import { HttpFailure } from '../../host/http.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { describeError, isBusy } from '../../host/system-error.js'
 import { JOURNAL_FILE } from '../../journal/index.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { KINDS } from '../../protocol/models.js'
 import { onOneLine, printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
-import { modelFor, wrongKind } from '../settings/settings.js'
-import { LOCAL_ADDRESS, modelSetting } from '../settings/table.js'
-import { plural } from '../terminal/format.js'
+import { modelsByKind, wrongKind } from '../settings/settings.js'
+import { modelSetting } from '../settings/table.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   act(command, doctorCommand)
@@ -35,7 +34,7 @@ async function doctorCommand(ctx: Context): Promise<number> {
     found.push(finding)
     print(ctx, finding)
   }
-  return exitCodeFor(found)
+  return exitCodeOf(found.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
 }
 
 function print({ out }: Context, { check, status, message, advice }: Finding): void {
@@ -50,54 +49,34 @@ function print({ out }: Context, { check, status, message, advice }: Finding): v
   for (const line of advice?.split('\n') ?? []) out.line(`${' '.repeat(16)}${printable(line.trim())}`)
 }
 
-/** What one check found, or one of several things that it looked at. */
+interface Finding extends Part {
+  readonly check: string
+  /** Set by a failed check. */
+  readonly exitCode?: number
+}
+
+/** What a check that did not throw has found. */
 interface Part {
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly message: string
   /** What the user can do to fix the problem. */
   readonly advice?: string | undefined
-  /** Exit code of the command when this is the only failed check. */
-  readonly exitCode?: number
 }
 
-interface Finding extends Part {
-  readonly check: string
-}
+const ok = (message: string): Part => ({ status: 'ok', message })
 
-const ok = (message: string, advice?: string): Part => ({ status: 'ok', message, advice })
+const warning = (message: string, advice: string): Part => ({ status: 'warning', message, advice })
 
-const warning = (message: string, advice?: string): Part => ({ status: 'warning', message, advice })
-
-/** Runs the parts of a check. Reports the problems, or else everything that is well. Rejects only after a signal. */
-export async function check(
-  name: string,
-  ...works: readonly (() => Part | Promise<Part>)[]
-): Promise<Finding> {
-  const parts = await Promise.all(works.map(attempt))
-  const problems = parts.filter(({ status }) => status !== 'ok')
-  const shown = problems.length > 0 ? problems : parts
-  const failed = problems.filter(({ status }) => status === 'failed')
-  return {
-    check: name,
-    status: failed.length > 0 ? 'failed' : problems.length > 0 ? 'warning' : 'ok',
-    message: shown.map(({ message }) => message).join('; '),
-    advice: [...new Set(shown.flatMap(({ advice }) => advice ?? []))].join('\n') || undefined,
-    ...(failed.length > 0 && { exitCode: exitCodeFor(failed) }),
-  }
-}
-
-async function attempt(work: () => Part | Promise<Part>): Promise<Part> {
+/** Runs a check. Rejects only after a signal. */
+async function check(name: string, work: () => Part | Promise<Part>): Promise<Finding> {
   try {
-    return await work()
+    return { check: name, ...(await work()) }
   } catch (thrown) {
     if (thrown instanceof Interruption) throw thrown
     const { message, hint: advice, exitCode } = asRushesError(thrown)
-    return { status: 'failed', message, advice, exitCode }
+    return { check: name, status: 'failed', message, advice, exitCode }
   }
 }
-
-const exitCodeFor = (parts: readonly Part[]): number =>
-  exitCodeOf(parts.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
 
 /** Yields each finding as soon as its check is done. */
 async function* checkAll(ctx: Context): AsyncGenerator<Finding> {
@@ -106,7 +85,7 @@ async function* checkAll(ctx: Context): AsyncGenerator<Finding> {
   if (config.status === 'failed')
     yield* skipped('the settings cannot be read', 'address', 'models', 'request', 'key')
   else yield* checkService(ctx)
-  yield await check('disk', ...['.', ctx.stateFolder].map((path) => () => checkDisk(path)))
+  yield await check('disk', () => checkDisk(['.', ctx.stateFolder]))
   yield await check('journal', () => checkJournal(ctx))
 }
 
@@ -116,7 +95,7 @@ async function* checkService(ctx: Context): AsyncGenerator<Finding> {
   const isInvalid = address.status === 'failed'
   const url = isInvalid || ctx.globals.local ? undefined : await ctx.findAddress()
   const hasService = url !== undefined || isInvalid
-  yield await check('models', ...KINDS.map((kind) => () => checkModel(ctx, kind, hasService)))
+  yield await check('models', () => checkModels(ctx, hasService))
   if (url === undefined) {
     const reason = ctx.globals.local ? 'not needed with --local' : 'no service'
     yield* skipped(isInvalid ? 'the address is not valid' : reason, 'request', 'key')
@@ -149,28 +128,33 @@ async function checkAddress(ctx: Context): Promise<Part> {
   return ok(address)
 }
 
-/** Checks the model of a kind, and its model file if that is known. */
-async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promise<Part> {
-  const model = await modelFor(ctx, kind)
-  if (model === undefined) {
-    if (!hasService) return ok(`${kind}: ${LOCAL_MODELS[kind]} with --local`)
-    const { environment, key } = modelSetting(kind)
-    return warning(
-      `${kind}: not set`,
-      `Set ${environment} or run \`rushes config set ${key} <provider/name>\`; or add --model to each \`rushes run ${kind}\`.`,
-    )
-  }
+/** Checks the models that are set, and their kinds where these are known. */
+async function checkModels(ctx: Context, hasService: boolean): Promise<Part> {
+  const set = await modelsByKind(ctx)
   const models = await ctx.models()
-  // Before it says no: the kept list may be old.
-  if (models.listedAtMs !== undefined && models.find(model)?.kind !== kind) await models.ask()
-  const document = models.find(model)
-  if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, false)
-  return document !== undefined || models.isInvalid(model) || models.listedAtMs === undefined
-    ? ok(`${kind}: ${model}`)
-    : warning(
+  for (const kind of KINDS) {
+    const model = set[kind]
+    if (model === undefined) continue
+    // Before it says no: the kept list may be old.
+    if (models.listedAtMs !== undefined && models.find(model)?.kind !== kind) await models.ask()
+    const document = models.find(model)
+    if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, false)
+    if (document === undefined && !models.isInvalid(model) && models.listedAtMs !== undefined)
+      return warning(
         `${model} is not in the service's list of models`,
         'Run `rushes models --refresh` to see its models, then change the setting.',
       )
+  }
+  const missing = hasService ? KINDS.filter((kind) => set[kind] === undefined) : []
+  if (missing.length === 0)
+    return ok(KINDS.map((kind) => `${kind}: ${set[kind] ?? `${LOCAL_MODELS[kind]} with --local`}`).join('; '))
+  const advice = missing
+    .map(modelSetting)
+    .map(
+      ({ environment, key }) =>
+        `Set ${environment} or run \`rushes config set ${key} <provider/name>\`; or add --model.`,
+    )
+  return warning(`not set: ${missing.join(', ')}`, advice.join('\n'))
 }
 
 /** What a system answers where a sandbox forbids connections. */
@@ -212,25 +196,28 @@ async function checkKey(ctx: Context): Promise<Part> {
 
 const MIN_SPACE_BYTES = 100 * 1024 ** 2
 
-/** Free space in bytes. Throws the system's errors: some file systems and sandboxes do not tell it. */
-function freeBytesIn(path: string): number {
-  const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
-  return bavail * bsize
+/** Free space in bytes. Undefined where it is not told, as on some file systems and in sandboxes. */
+function freeBytesIn(path: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
+    return bavail * bsize
+  } catch {
+    return undefined
+  }
 }
 
-/** Checks the free space for downloads, or for the journal. Throws `download_failed` if there is next to none. */
-export function checkDisk(path: string, readFreeBytes = freeBytesIn): Part {
-  let bytes: number
-  try {
-    bytes = readFreeBytes(path)
-  } catch (error) {
-    return warning(`the free space could not be read: ${describeError(error, path)}`)
-  }
-  const free = `${formatBytes(bytes)} free in ${path}`
-  if (bytes >= MIN_SPACE_BYTES) return ok(free)
-  throw new RushesError('download_failed', free, {
-    hint: 'Free some space, or download to another disk with -o.',
+/** Checks the free space for downloads and for the journal. Throws `download_failed` if there is next to none. */
+export function checkDisk(paths: readonly string[], readFreeBytes = freeBytesIn): Part {
+  const texts = paths.map((path) => {
+    const bytes = readFreeBytes(path)
+    if (bytes === undefined) return `the free space of ${path} is not known`
+    const free = `${formatBytes(bytes)} free in ${path}`
+    if (bytes >= MIN_SPACE_BYTES) return free
+    throw new RushesError('download_failed', free, {
+      hint: 'Free some space, or download to another disk with -o.',
+    })
   })
+  return ok(texts.join('; '))
 }
 
 async function checkJournal(ctx: Context): Promise<Part> {
@@ -273,12 +260,5 @@ async function checkRuns(ctx: Context, path: string): Promise<Part> {
           `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
       },
     )
-  const unfinished = journal.unfinished()
-  const where = `${path}, ${formatBytes(sizeOfDatabase(path))}`
-  if (unfinished.length === 0) return ok(where)
-  const flags = unfinished.every(({ address }) => address === LOCAL_ADDRESS) ? '--local --all' : '--all'
-  return ok(
-    `${where}, ${plural(unfinished.length, 'unfinished run')}`,
-    `Wait for them with \`rushes wait ${flags}\`.`,
-  )
+  return ok(path)
 }

@@ -81,8 +81,6 @@ function exclusively<Result>(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS, work
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** Returns the size in bytes, including the write-ahead log. */
-
 /** SQLite also treats a file of one byte as empty. A file is created with its content, so an empty one has lost it. */
 export const isEmpty = ({ size }: { readonly size: number }): boolean => size <= 1
 

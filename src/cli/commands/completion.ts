@@ -11,7 +11,6 @@ interface Row {
   readonly path: string
   readonly word: string
   readonly short: string | undefined
-  readonly about: string
   readonly takesValue: boolean
   readonly values: readonly string[]
 }
@@ -35,31 +34,32 @@ function rowsOf(command: Command, path = ''): readonly Row[] {
   const children = command.commands.filter((child) => path === '' || child.name() !== 'help')
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   return [
-    ...children.map((child) => ({ ...plain, path, word: child.name(), about: child.description() })),
-    ...choices.map((word) => ({ ...plain, path, word, about: '' })),
+    ...[...children.map((child) => child.name()), ...choices].map((word) => ({ ...plain, path, word })),
     ...command
       .createHelp()
       .visibleOptions(command)
-      .map(({ long, short, description, required, argChoices }) => ({
-        ...{ path, word: long ?? '', short, about: description },
-        ...{ takesValue: required, values: argChoices ?? [] },
+      .map(({ long, short, required, argChoices }) => ({
+        ...{ path, word: long ?? '', short, takesValue: required, values: argChoices ?? [] },
       })),
     ...children.flatMap((child) => rowsOf(child, `${path} ${child.name()}`.trim())),
   ]
 }
 
-/** No text has a backslash, which fish reads between single quotes. */
-const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`
+/** No word has a quote or a backslash. */
+const quoted = (text: string): string => `'${text}'`
 
 const isFlag = ({ word }: Row): boolean => word.startsWith('-')
 
 /** The branches of a `case` for bash and zsh: the candidates after each path, and the values of each flag. */
-function branches(rows: readonly Row[], candidate: (row: Row) => string, escaped = (value: string) => value) {
+function branches(rows: readonly Row[]) {
   const paths = [...new Set(rows.map(({ path }) => path))]
   const branch = (key: string, found: readonly string[]) =>
     `    (${quoted(key)}) found=(${found.map(quoted).join(' ')}) ;;`
   const after = (path: string, wanted: (row: Row) => boolean) =>
-    branch(path, rows.filter((row) => row.path === path && wanted(row)).map(candidate))
+    branch(
+      path,
+      rows.flatMap((row) => (row.path === path && wanted(row) ? row.word : [])),
+    )
   const valued = rows.filter(({ values }) => values.length > 0)
   return {
     // After `help`, the words are again those of the program.
@@ -71,16 +71,14 @@ function branches(rows: readonly Row[], candidate: (row: Row) => string, escaped
     flags: paths.map((path) => after(path, isFlag)).join('\n'),
     values: valued
       .flatMap(({ path, word, short, values }) =>
-        [word, ...(short === undefined ? [] : [short])].map((flag) =>
-          branch(`${path} ${flag}`, values.map(escaped)),
-        ),
+        [word, ...(short === undefined ? [] : [short])].map((flag) => branch(`${path} ${flag}`, values)),
       )
       .join('\n'),
   }
 }
 
 function bashScript(rows: readonly Row[]): string {
-  const { commands, words, flags, values } = branches(rows, ({ word }) => word)
+  const { commands, words, flags, values } = branches(rows)
   return `# Completion of rushes for bash, from 3.2 on. Written by: rushes completion bash
 _rushes() {
   local words at='' word flag found=()
@@ -109,11 +107,7 @@ complete -o default -F _rushes rushes
 }
 
 function zshScript(rows: readonly Row[]): string {
-  const candidate = ({ word, about }: Row) => `${word}:${about}`
-  // A colon ends the word, unless it is escaped.
-  const { commands, words, flags, values } = branches(rows, candidate, (value) =>
-    value.replaceAll(':', '\\:'),
-  )
+  const { commands, words, flags, values } = branches(rows)
   return `#compdef rushes
 # Completion of rushes for zsh. Written by: rushes completion zsh
 _rushes() {
@@ -133,20 +127,20 @@ ${flags}
 ${words}
     esac; fi ;;
   esac
-  (($#found)) && _describe -V -t values 'rushes' found || _files
+  (($#found)) && compadd -V values -a found || _files
 }
 if [[ \${funcstack[1]} == _rushes ]]; then _rushes "$@"; else compdef _rushes rushes; fi
 `
 }
 
 function fishScript(rows: readonly Row[]): string {
-  const { commands } = branches(rows, ({ word }) => word)
+  const { commands } = branches(rows)
   const lines = rows.map((row) => {
-    const { path, word, short, about, takesValue, values } = row
+    const { path, word, short, takesValue, values } = row
     const value = values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : takesValue ? ' -r' : ''
     const names = `-l ${word.slice(2)}${short === undefined ? '' : ` -s ${short.slice(1)}`}${value}`
     const what = isFlag(row) ? names : `-f -a ${word}`
-    return `complete -c rushes -n ${quoted(`__rushes_at "${path}"`)} ${what} -d ${quoted(about)}`
+    return `complete -c rushes -n ${quoted(`__rushes_at "${path}"`)} ${what}`
   })
   return `# Completion of rushes for fish. Written by: rushes completion fish
 function __rushes_at

@@ -22,11 +22,6 @@ export interface GalleryFile {
   /** The same path as a URL. */
   readonly href: string
   readonly media: Media
-  /** File size as shown, for example `1.5 MiB`. */
-  readonly size: string
-  /** In pixels; undefined if unknown. */
-  readonly width?: number | undefined
-  readonly height?: number | undefined
   /** Width / height. An estimate, until the browser has loaded the file. */
   readonly ratio: number
   /** Whether the page links to the file. */
@@ -41,15 +36,8 @@ export interface GalleryRun {
   readonly prompt: string
   readonly model: string
   readonly labels: readonly string[]
-  /** Values of the input other than the prompt and images, for example `seed 7`. */
-  readonly parameters: readonly string[]
-  /** As shown; undefined if the price was not known. */
-  readonly estimate?: string | undefined
-  /** URL of the service without its scheme, or `local`. */
-  readonly where: string
   /** Milliseconds since the epoch. */
   readonly time: number
-  readonly tookMs?: number | undefined
   readonly files: readonly GalleryFile[]
 }
 
@@ -164,12 +152,4 @@ export function canBeOpened(path: string): boolean {
   return (
     extension !== 'svg' && (Object.hasOwn(BY_EXTENSION, extension) || SAFE_EXTENSIONS.includes(extension))
   )
-}
-
-/** Converts a ratio such as `16:9` to a number. Returns undefined for any other value. */
-export function ratioOf(text: unknown): number | undefined {
-  const [, width, height] =
-    /^(\d{1,5}(?:\.\d+)?)[:x/](\d{1,5}(?:\.\d+)?)$/.exec(typeof text === 'string' ? text : '') ?? []
-  const ratio = Number(width) / Number(height)
-  return Number.isFinite(ratio) && ratio > 0 ? ratio : undefined
 }

@@ -6,8 +6,6 @@ const KIND_WORDS = { image: 'Image', video: 'Video', audio: 'Audio', file: 'File
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 /** A picture that is much wider or higher is shown with a border, so that rows keep their height. */
 const [MIN_RATIO, MAX_RATIO] = [0.4, 3]
-/** Maximum number of variants that are compared. */
-const MAX_COMPARED = 4
 /** Characters of a prompt that are shown: the layout of 1 MB of text would take seconds. */
 const MAX_PROMPT = 5_000
 
@@ -15,7 +13,7 @@ const byId = (id) => document.getElementById(id)
 const [total, search, grid, empty, dialog, stage] = 'total search grid empty viewer stage'
   .split(' ')
   .map(byId)
-const [compare, prompt, actions, said, facts] = 'compare prompt actions said facts'.split(' ').map(byId)
+const [prompt, actions, said, facts] = 'prompt actions said facts'.split(' ').map(byId)
 const selects = ['kind', 'model', 'label', 'manifest'].map(byId)
 
 function element(name, attributes = {}, ...children) {
@@ -29,7 +27,6 @@ function element(name, attributes = {}, ...children) {
 const beginningOf = (text, max) =>
   text.length <= max ? text : `${text.slice(0, max).replace(/[\ud800-\udbff]$/, '')}…`
 
-const fileName = ({ name }) => name.split('/').at(-1)
 const titleOf = ({ run, name }) => beginningOf(run.prompt || name, 300)
 
 const items = JSON.parse(byId('runs').textContent).flatMap((run, order) =>
@@ -194,16 +191,9 @@ function filter() {
 }
 
 let current
-let isComparing = false
 
 const variantsOf = (item) =>
   units.find(({ variants }) => variants.includes(item)).variants.filter((each) => shownItems.includes(each))
-
-/** Describes a variant by the parameters that not all variants have, else by the name of its file. */
-function differenceOf(item, variants) {
-  const isShared = (parameter) => variants.every(({ run }) => run.parameters.includes(parameter))
-  return item.run.parameters.filter((parameter) => !isShared(parameter)).join(' · ') || fileName(item)
-}
 
 function show(item) {
   current = item
@@ -211,24 +201,8 @@ function show(item) {
   const variants = variantsOf(item)
   // Pause first: a removed player would continue to play.
   for (const player of stage.querySelectorAll('video, audio')) player.pause()
-  compare.hidden = variants.length < 2
-  const isSideBySide = isComparing && variants.length > 1
-  compare.setAttribute('aria-pressed', String(isSideBySide))
-  const from = Math.max(0, Math.min(variants.indexOf(item), variants.length - MAX_COMPARED))
-  const compared = isSideBySide ? variants.slice(from, from + MAX_COMPARED) : [item]
-  stage.classList.toggle('compared', isSideBySide)
-  stage.style.setProperty('--columns', String(compared.length === 4 ? 2 : compared.length))
-  stage.replaceChildren(
-    ...compared.map((each) => {
-      const shown = mediaOf(each, true)
-      if (!isSideBySide) return shown
-      const words = beginningOf(differenceOf(each, variants), 120)
-      const figure = element('figure', {}, shown, element('figcaption', { dir: 'auto' }, words))
-      figure.classList.toggle('current', each === item)
-      return figure
-    }),
-  )
-  if (!isSideBySide && media === 'video' && !matchMedia('(prefers-reduced-motion: reduce)').matches)
+  stage.replaceChildren(mediaOf(item, true))
+  if (media === 'video' && !matchMedia('(prefers-reduced-motion: reduce)').matches)
     stage.firstChild.play().catch(() => {})
   const at = shownItems.indexOf(item)
   byId('previous').disabled = at === 0
@@ -252,23 +226,18 @@ function show(item) {
 }
 
 const factsOf = (item, variants) => {
-  const { run, name, href, isOpened, width, height, size, output } = item
+  const { run, name, href, isOpened, output } = item
   return [
     ['Name', run.row],
     ['Manifest', run.manifest],
     ['Model', run.model],
-    ['Parameters', run.parameters.join(', ')],
     ['Variant', variants.length > 1 ? `${variants.indexOf(item) + 1} of ${variants.length}` : ''],
     ['Labels', run.labels.join(', ')],
     ['Run', run.id],
     ['Created', TIME.format(run.time)],
-    ['Took', run.tookMs && `${(run.tookMs / 1_000).toFixed(run.tookMs < 10_000 ? 1 : 0)} s`],
-    ['Estimate', run.estimate],
-    ['Service', run.where],
     ['Output', run.files.length > 1 ? `${output} of ${run.files.length}` : ''],
     // No link to a file that could contain scripts, such as HTML or SVG.
     ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
-    ['Size', width === undefined ? size : `${width} × ${height}, ${size}`],
   ]
 }
 
@@ -305,7 +274,6 @@ async function copyText(text, beside) {
 }
 
 function open(item) {
-  isComparing = false
   dialog.showModal()
   show(item)
   dialog.focus()
@@ -319,11 +287,6 @@ function move(step) {
   if (!dialog.contains(document.activeElement) || document.activeElement.disabled) dialog.focus()
 }
 
-function toggleCompare() {
-  isComparing = !isComparing
-  show(current)
-}
-
 for (const select of selects) {
   fill(select)
   select.addEventListener('change', filter)
@@ -333,7 +296,6 @@ search.addEventListener('input', filter)
 byId('previous').addEventListener('click', () => move(-1))
 byId('next').addEventListener('click', () => move(1))
 byId('close').addEventListener('click', () => dialog.close())
-compare.addEventListener('click', toggleCompare)
 dialog.addEventListener('click', ({ target }) => {
   if (target === dialog || target === stage) dialog.close()
 })
@@ -346,7 +308,6 @@ dialog.addEventListener('keydown', ({ key, target, ctrlKey, metaKey, altKey }) =
   if (ctrlKey || metaKey || altKey || target.matches('video, audio')) return
   if (key === 'ArrowLeft') move(-1)
   if (key === 'ArrowRight') move(1)
-  if (key === 'c' && !compare.hidden) toggleCompare()
 })
 grid.append(...units.map(({ list }) => list))
 filter()

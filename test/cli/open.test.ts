@@ -9,7 +9,6 @@ import {
   createCliService,
   createFamilyEngine,
   createHome,
-  createLocalHome,
   createManualClock,
   lines,
   objects,
@@ -46,15 +45,6 @@ it('open leaves out files that are gone, and opens the URLs of a run without a f
     ...{ code: 0, opened: urls },
     stderr: `warning: ${id}: 2 files moved, changed or deleted.\n`,
   })
-})
-
-it('open opens the file that was named, although a later copy of it is there too', async () => {
-  const { run, rows } = createLocalHome()
-  const [first, second] = ['fox.png', 'copy.png'].map((name) => join(temporaryFolder(), name))
-  await run(['run', 'image', 'a fox', '--local', '-o', String(first)])
-  await run(['download', String(rows()[0]?.id), '-o', String(second)])
-  expect(await run(['open', String(first)])).toMatchObject({ code: 0, opened: [first] })
-  expect(await run('open --last --local')).toMatchObject({ code: 0, opened: [second] })
 })
 
 it('open says what to do with a run that has no output', async () => {

@@ -253,7 +253,7 @@ it('config sets, gets, lists and unsets the settings of one profile', async () =
   outputOf(await config('set timeout 5m --profile work'))
   expect(await config('list')).toMatchObject({
     stdout: 'models.video=acme/cinema-1\n',
-    stderr: 'Profile: default. Others: work.\n',
+    stderr: '',
   })
   expect(await config()).toEqual(await config('list'))
   expect(outputOf(await config('list --profile work --json'))).toBe('{"timeout":"5m"}\n')

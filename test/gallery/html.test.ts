@@ -11,15 +11,14 @@ import {
   isGallery,
   linkTo,
   mediaOf,
-  ratioOf,
 } from '../../src/gallery/index.js'
 import { printable } from '../../src/protocol/text.js'
 import { anyCharacter } from '../support/any-character.js'
 
-const FILE = { name: 'a.png', href: 'a.png', media: 'image', size: '1 B', ratio: 1, isOpened: true } as const
+const FILE = { name: 'a.png', href: 'a.png', media: 'image', ratio: 1, isOpened: true } as const
 
 const RUN: GalleryRun = {
-  ...{ id: 'run_1', prompt: 'a fox', model: 'acme/still-1', labels: [], parameters: [], where: 'local' },
+  ...{ id: 'run_1', prompt: 'a fox', model: 'acme/still-1', labels: [] },
   time: 0,
   files: [FILE],
 }
@@ -50,7 +49,7 @@ describe('the data block', () => {
     const [before, , after] = partsOf(pageOf([{}]))
     fc.assert(
       fc.property(hostile, hostile, hostile, hostile, (prompt, id, model, name) => {
-        const html = pageOf([{ prompt, id, model, where: name, files: [{ ...FILE, name }] }])
+        const html = pageOf([{ prompt, id, model, files: [{ ...FILE, name }] }])
         const parts = partsOf(html)
         expect([parts[0], parts[2]]).toEqual([before, after])
         expect(parts[1]).not.toMatch(/[<>&\u2028\u2029\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
@@ -86,7 +85,7 @@ describe('the page', () => {
   it('contains its styles and its script', () => {
     // Vitest leaves styles out unless its configuration has `css`.
     expect(html).toMatch(/<style>[^<]*#grid[^<]*dialog\[open\]/)
-    expect(html).toMatch(/<script>[\s\S]*function unitsOf[\s\S]*function toggleCompare/)
+    expect(html).toMatch(/<script>[\s\S]*function unitsOf[\s\S]*function move/)
     expect(html).not.toMatch(/^(import|export) /m)
   })
 
@@ -145,12 +144,4 @@ describe('the media of a file', () => {
     ['a.HTML', false],
     ['a', false],
   ])('%s is opened by a link: %s', (path, isOpened) => expect(canBeOpened(path)).toBe(isOpened))
-
-  it.each([
-    ['16:9', 16 / 9],
-    ['1x2', 0.5],
-    ['0:9', undefined],
-    [undefined, undefined],
-    [7, undefined],
-  ])('the ratio of %j is %s', (asked, ratio) => expect(ratioOf(asked)).toBe(ratio))
 })

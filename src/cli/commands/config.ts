@@ -32,16 +32,12 @@ const jsonOf = (profile: RawProfile, key: string): unknown =>
   key === PRICES && isObject(profile[key]) ? profile[key] : settingOf(profile, key)
 
 async function list(ctx: Context): Promise<number> {
-  const { out, config, profileName } = ctx
+  const { out, profileName } = ctx
   const profile = ctx.profile()
   const keys = CONFIG_KEYS.filter((key) => settingOf(profile, key) !== undefined)
   if (out.mode.json) out.json(Object.fromEntries(keys.map((key) => [key, jsonOf(profile, key)])))
   else for (const key of keys) out.line(printable(`${key}=${settingOf(profile, key)}`))
-  const others = config.profiles().filter((name) => name !== profileName)
-  out.note(
-    `Profile: ${profileName}${keys.length === 0 ? ', without settings' : ''}. ` +
-      `Others: ${others.join(', ') || 'none'}.`,
-  )
+  if (keys.length === 0) out.note(`The profile ${profileName} has no settings.`)
   return EXIT.ok
 }
 

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import type { Command } from 'commander'
 import { namesFolder } from '../../download/file-names.js'
-import { obstacleAt, withWriteErrors } from '../../download/final-files.js'
+import { withWriteErrors } from '../../download/final-files.js'
 import { EXIT, usageError } from '../../errors.js'
 import {
   BEGINNING_BYTES,
@@ -14,7 +14,6 @@ import {
   isGallery,
   linkTo,
   mediaOf,
-  ratioOf,
 } from '../../gallery/index.js'
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/file-system.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
@@ -22,10 +21,7 @@ import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { pictureSizeOf } from '../../preview/files.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { DownloadedFile } from '../../protocol/media.js'
-import { isHttpUrl, isObject } from '../../protocol/parse.js'
-import { amountText } from '../../protocol/price.js'
-import { shortened } from '../../protocol/text.js'
-import { formatBytes } from '../../protocol/units.js'
+import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { createFileFinder, nameOfRun } from '../runs/journal-rows.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
@@ -35,20 +31,18 @@ const PAGE_NAME = DEFAULTS.galleryPage
 
 interface GalleryFlags extends FilterOptions {
   readonly output: string
-  readonly overwrite: boolean
 }
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   command
     .argument('[manifest]', 'Only results of this manifest of `rushes batch`')
     .option('-o, --output <path>', 'Write the page to this path', PAGE_NAME)
-    .option('--overwrite', 'Replace a file that is not a page of this command', false)
   act(addFilterOptions(command, { limit: '0' }), galleryCommand)
 }
 
 async function galleryCommand(ctx: Context, flags: GalleryFlags, manifest?: string): Promise<number> {
   const { out } = ctx
-  const path = checkPagePath(flags.output, flags.overwrite)
+  const path = checkPagePath(flags.output)
   const filter = await filterOf(ctx, { ...flags, manifest })
   const journal = await ctx.journal()
   if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, manifest)
@@ -89,21 +83,20 @@ function checkManifest(journal: Journal, path: string, typed = ''): void {
 }
 
 /**
- * Returns the path of the page, as printed. Replaces a page of an earlier command; replaces any other file only with
- * `--overwrite`. Throws `usage` for an invalid path, before anything is written.
+ * Returns the path of the page, as printed. Only a page of an earlier command is replaced. Throws `usage` for an invalid
+ * path, before anything is written.
  */
-function checkPagePath(output: string, overwrite: boolean): string {
+function checkPagePath(output: string): string {
   if (output === '-')
     throw usageError('-o -: the page cannot be written to standard output.', 'Choose a path with -o <path>.')
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)
     throw usageError(`Cannot write the page: ${reason}.`, 'Choose another path with -o <path>.')
-  const obstacle = isEarlierPage(path) ? undefined : obstacleAt(path, overwrite)
-  if (obstacle === undefined) return path
+  if (!existsSync(path) || isEarlierPage(path)) return path
   throw usageError(
-    `${obstacle.message}${overwrite ? '' : ', and is not a page of `rushes gallery`'}.`,
-    obstacle.hint ?? 'Choose another path with -o <path>.',
+    `${path} already exists, and is not a page of \`rushes gallery\`.`,
+    'Choose another path with -o <path>.',
   )
 }
 
@@ -141,7 +134,7 @@ async function describeRun(
   files: readonly DownloadedFile[],
   folder: string,
 ): Promise<GalleryRun> {
-  const { prompt, ...input }: Readonly<Record<string, unknown>> = isObject(run.input) ? run.input : {}
+  const prompt = isObject(run.input) ? run.input.prompt : undefined
   return {
     id: nameOfRun(run),
     row: run.name,
@@ -149,36 +142,20 @@ async function describeRun(
     prompt: typeof prompt === 'string' ? prompt : '',
     model: run.model,
     labels: run.labels,
-    // Without URLs, which may be signed, and values that are lists, objects or null.
-    parameters: Object.entries(input)
-      .filter(([, value]) => Object(value) !== value && !isHttpUrl(value))
-      .map(([name, value]) => shortened(`${name} ${value}`, 200)),
-    estimate: run.estimate && amountText(run.estimate.millionths, run.estimate.currency),
-    where: run.address.replace(/^https?:\/\//, ''),
     time: run.createdAtMs,
-    tookMs: run.elapsedMs,
-    files: await Promise.all(files.map((file) => describeFile(input.aspect_ratio, file, folder))),
+    files: await Promise.all(files.map((file) => describeFile(file, folder))),
   }
 }
 
-const USUAL_RATIO = 16 / 9
+const FILM_RATIO = 16 / 9
 
-async function describeFile(
-  aspectRatio: unknown,
-  file: DownloadedFile,
-  folder: string,
-): Promise<GalleryFile> {
-  const { path, bytes, content_type } = file
+async function describeFile({ path, content_type }: DownloadedFile, folder: string): Promise<GalleryFile> {
   const media = mediaOf(path, content_type)
   const pixels = media === 'image' ? await pictureSizeOf(path) : undefined
-  const ratio = pixels
-    ? pixels.width / pixels.height
-    : (ratioOf(aspectRatio) ?? (media === 'video' ? USUAL_RATIO : 1))
+  const ratio = pixels ? pixels.width / pixels.height : media === 'video' ? FILM_RATIO : 1
   return {
     ...linkTo(folder, resolve(path), sep === '\\' ? win32 : posix),
-    ...pixels,
     media,
-    size: formatBytes(bytes),
     ratio: Math.round(ratio * 1_000) / 1_000,
     isOpened: canBeOpened(path),
   }

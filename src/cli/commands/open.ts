@@ -1,6 +1,6 @@
 /** `rushes open`: opens the downloaded files of a run, or else its URLs. It sends no requests. */
 import { once } from 'node:events'
-import { extname, resolve } from 'node:path'
+import { extname } from 'node:path'
 import type { Command } from 'commander'
 import { hasKnownFormat } from '../../download/file-kind.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -9,7 +9,7 @@ import { describeReason, errorCode } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { createFileFinder, flagsToReach, isOnDisk, nameOfRun } from '../runs/journal-rows.js'
+import { createFileFinder, flagsToReach, nameOfRun } from '../runs/journal-rows.js'
 import { addRunId, selectRun } from '../runs/run-selection.js'
 import { idArguments } from '../settings/globals.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -29,10 +29,7 @@ async function openCommand(
   const signal = interrupts.first
   const run = await selectRun(ctx, name, last)
   const journal = await ctx.journal()
-  const typed = resolve(name ?? '')
-  // One that the user names is opened, although a later copy may be there too.
-  const named = journal.filesOf(run).filter((file) => file.path === typed && isOnDisk(file))
-  const { files, missing } = named.length > 0 ? { files: named, missing: 0 } : createFileFinder(journal)(run)
+  const { files, missing } = createFileFinder(journal)(run)
   // The URLs of a local run stop working when the process that printed them ends.
   const links = run.address === LOCAL_ADDRESS ? [] : run.urls.filter(isHttpUrl)
   const results = files.length > 0 ? files.map(({ path }) => path) : links

@@ -1,4 +1,4 @@
-/** An example at the end of each help page, and further sentences at its beginning, by the full name of the command. */
+/** An example at the end of a help page, and further sentences at its beginning, by the full name of the command. */
 
 /** A command line that can be copied, and the sentences. */
 type CommandHelp = readonly [example: string, details?: string]
@@ -14,13 +14,11 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     'rushes models acme/still-2',
     'Without a name, lists the known models with their prices.',
   ],
-  'rushes models add': ['rushes models add still-2.yaml'],
   'rushes models import': [
     'rushes models import fal:fal-ai/flux/dev',
     'Prints the path of the model file, and sets local.models if it is not set. The schemas of Replicate need ' +
       'REPLICATE_API_TOKEN; a key is sent only to its provider. Run the model with --local.',
   ],
-  'rushes models remove': ['rushes models remove acme/still-2'],
   'rushes status': [
     'rushes status --last',
     'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends no requests.',
@@ -79,14 +77,10 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     'rushes config set models.image acme/still-1',
     'Without a subcommand, lists the settings of the profile.',
   ],
-  'rushes config list': ['rushes config list --profile work --json'],
-  'rushes config get': ['rushes config get models.video'],
   'rushes config set': [
     'rushes config set timeout 45m --profile work',
     'The value of `prices` is JSON, @file or -, and replaces all prices of the profile.',
   ],
-  'rushes config unset': ['rushes config unset timeout'],
-  'rushes config path': ['rushes config path'],
   'rushes doctor': [
     'rushes doctor',
     'Costs nothing, changes nothing and sends at most two requests. A failed check sets the exit code; ' +
@@ -105,35 +99,17 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     'rushes admin account create acme --balance 500',
     'Works on the data of the service, while it runs or while it is stopped.',
   ],
-  'rushes admin account': ['rushes admin account list'],
-  'rushes admin account create': ['rushes admin account create acme --balance 500'],
-  'rushes admin account list': ['rushes admin account list --json'],
-  'rushes admin account ban': ['rushes admin account ban acme'],
-  'rushes admin account unban': ['rushes admin account unban acme'],
   'rushes admin key': [
     'rushes admin key disable ci',
     'A key is identified by its number, or by its name if only one key has that name.',
   ],
   'rushes admin key create': ['rushes admin key create --account acme --name ci --expires 30d'],
-  'rushes admin key list': ['rushes admin key list --account acme'],
-  'rushes admin key disable': ['rushes admin key disable ci'],
-  'rushes admin key enable': ['rushes admin key enable ci'],
   'rushes admin key set': ['rushes admin key set ci --spend-limit 500 --allow-ip none'],
-  'rushes admin credits': ['rushes admin credits add acme 100'],
-  'rushes admin credits add': ['rushes admin credits add acme 100'],
-  'rushes admin user': ['rushes admin user link ann@example.com'],
   'rushes admin user add': [
     'rushes admin user add ann@example.com --account acme',
     'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
   ],
-  'rushes admin user list': ['rushes admin user list'],
-  'rushes admin user remove': ['rushes admin user remove ann@example.com'],
-  'rushes admin user link': ['rushes admin user link ann@example.com'],
-  'rushes admin run': ['rushes admin run list --status failed'],
-  'rushes admin run list': ['rushes admin run list --account acme --status failed'],
-  'rushes admin run refund': ['rushes admin run refund run_3f2a'],
   'rushes admin run adopt': ['rushes admin run adopt run_3f2a video_17'],
-  'rushes admin run cancel': ['rushes admin run cancel run_7k2m9x'],
   'rushes admin backup': [
     'rushes admin backup service-backup.db',
     'The file appears only after the copy is complete. An existing file is never replaced. ' +
@@ -144,10 +120,8 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     'Stop the service first. The target must be empty. After the move, `service.db` is named ' +
       '`service.db.moved`, and `serve` and `admin` refuse the folder.',
   ],
-  'rushes admin verify': ['rushes admin verify'],
   'rushes completion': [
     'source <(rushes completion bash)',
     'For zsh, write the line into ~/.zshrc after compinit. For fish, pipe the script to `source`.',
   ],
-  'rushes help': ['rushes help run image'],
 }

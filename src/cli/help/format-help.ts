@@ -79,7 +79,7 @@ function formatHelp(command: Command, help: Help): string {
         [title, ...rows.map(([term, about]) => help.formatItem(term, termWidth, about, help))].join('\n'),
       ),
     ...(isProgram ? [] : [wrap(globalLine(globals))]),
-    `Example: ${example}`,
+    ...(example === '' ? [] : [`Example: ${example}`]),
   ]
     .map((text) => `${text}\n`)
     .join('\n')

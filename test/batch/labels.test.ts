@@ -1,6 +1,6 @@
 /** Labels of rows: where they come from in each format, and what is wrong with them. */
 import { describe, expect, it } from 'vitest'
-import { documentsOf, entriesOf, problemsOf, type ReadOptions } from './folder.js'
+import { entriesOf, problemsOf, type ReadOptions } from './folder.js'
 
 const labelsOf = async (text: string, options?: ReadOptions) =>
   (await entriesOf(text, options)).map(({ name, labels }) => [name, ...labels])
@@ -43,21 +43,6 @@ runs:
       ['ok', 'ok'],
       ['stop', 'stop'],
     ])
-    expect(await problemsOf(text.replace('set {animal}', 'set {anmal}'))).toEqual([
-      '2 unknown placeholder {anmal}. Did you mean {animal}?',
-    ])
-  })
-
-  it('leave the parameter `label` of a model to `input`', async () => {
-    const documents = documentsOf(`
-- name: acme/sign
-  kind: image
-  input: { type: object, required: [label], properties: { label: { type: string } } }`)
-    const row = '[{ name: a, model: acme/sign, label: signs, input: { label: EXIT } }]'
-    expect(await entriesOf(row, { documents })).toMatchObject([
-      { labels: ['signs'], input: { label: 'EXIT' } },
-    ])
-    expect(await problemsOf(row.replace(/, input.*/, ' }]'), { documents })).toEqual(['1 label is missing'])
   })
 
   it.each([

@@ -56,19 +56,16 @@ const RIGHT: readonly unknown[] = [
     'runs: []',
     '{$schema: ./x.json, x-styles: [1], runs: [], models: null, defaults: null}',
     '{models: {image: acme/still-1, video: null}, runs: []}',
-    '[{name: a, model: acme/other, input: {anything: [1, {x: null}]}}]',
     '{defaults: {kind: image, quality: high}, runs: [{name: a, prompt: x, kind: video}]}',
-    '{defaults: {kind: image, output: "a/{name}.png"}, runs: [{name: a, prompt: x}]}',
-    '{defaults: {model: acme/other, input: {a: 1}}, runs: [{name: a}]}',
-    '{defaults: {kind: image}, runs: [{name: a, model: acme/other, input: {}}]}',
+    '{defaults: {kind: image, count: 2}, runs: [{name: a, prompt: x}]}',
+    '{defaults: {kind: image}, runs: [{name: a, model: acme/other, prompt: x}]}',
     '[{name: "{kind}", prompt: x, matrix: {kind: [image, video]}}]',
     '[{name: "{duration}", prompt: x, kind: video, matrix: {duration: [5, "10"]}}]',
-    '[{name: "{n}", matrix: {n: [1], model: [acme/x], input: [{seed: 1}]}}]',
     '{defaults: {kind: image}, runs: [{name: "{kind}", prompt: x, matrix: {kind: [video]}, duration: "5"}]}',
   ].map((text) => parse(text)),
   ...[
     '',
-    'quality: null, count: 3, output: "a/{index}.png"',
+    'quality: null, count: 3, output: "a/fox.{ext}"',
     'count: "3"',
     'name: 7, prompt: 2024',
     'image_urls: ["https://a.example/x.png", "run:abc#2", "data:image/png;base64,AA=="]',
@@ -82,7 +79,7 @@ const RIGHT: readonly unknown[] = [
   ].map(row),
 ]
 
-const NOT_KEYS = ['name', 'output', 'count', 'matrix', 'exclude', 'include', 'index', 'ext', 'id']
+const NOT_KEYS = ['name', 'output', 'count', 'matrix', 'exclude', 'ext']
 
 const WRONG: readonly unknown[] = [
   ...parameters('wrong'),
@@ -100,8 +97,6 @@ const WRONG: readonly unknown[] = [
     '[{kind: image, prompt: x}]',
     '[{name: a, kind: image}]',
     '[{name: a, input: {}}]',
-    '[{name: a, model: acme/other, input: []}]',
-    '[{name: a, model: acme/x, matrix: {input: [a]}}]',
     '{defaults: {matrix: {a: [b]}}, runs: [{name: a, kind: image, prompt: x}]}',
   ].map((text) => parse(text)),
   ...[

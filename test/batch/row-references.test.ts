@@ -46,16 +46,6 @@ describe('a reference to a row', () => {
     ])
   })
 
-  it('works in the input of another model, whose other parameters are sent unchanged', async () => {
-    const [a] = await entriesOf(`
-- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png], size: 2}}
-- {name: b, kind: image, prompt: x}`)
-    expect(a?.references).toMatchObject([
-      { from: 'row', text: 'row:b', source: 'b', output: 1, place: { parameter: 'image_urls', entry: 0 } },
-      { from: 'url', text: 'https://a.example/x.png' },
-    ])
-  })
-
   it.each<[string, string, readonly string[]]>([
     [
       'an unknown name, with the nearest one',
@@ -88,11 +78,6 @@ describe('a reference to a row', () => {
       'itself',
       '- {name: a, kind: image, prompt: x, image_urls: ["row:a"]}',
       ['1 these runs use each other in a cycle: a → a'],
-    ],
-    [
-      'unknown in the input of another model',
-      '- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png]}}',
-      ['1 image_urls: "row:b": the manifest has no run named "b". Did you mean "row:a"?'],
     ],
     [
       'a longer cycle, beside rows that are not in it, once',

@@ -14,7 +14,7 @@ const PRICES = {
 const FOX = { name: 'fox', prompt: 'a fox' }
 const HEN = { name: 'hen', prompt: 'a hen', quality: 'high' }
 const FILM = { name: 'film', kind: 'video', prompt: 'a film', duration: '10' }
-const OTHER = { name: 'other', model: 'acme/other', input: { prompt: 'x' } }
+const OTHER = { name: 'other', model: 'acme/other', prompt: 'x' }
 
 const createBatch = (rows: readonly Row[], prices: object = PRICES) =>
   createFamily(rows, { config: { currency: 'USD', prices } })
@@ -22,7 +22,7 @@ const createBatch = (rows: readonly Row[], prices: object = PRICES) =>
 const last = (text: string) => lines(text).at(-1)
 
 it('the estimate of a plan is the sum of the rows to create, in JSON also by model', async () => {
-  const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
+  const { run, created } = await createBatch([FOX, HEN, FILM, OTHER])
   const { code, stderr } = await run('--dry-run')
   expect({ code, created: created() }).toEqual({ code: 0, created: [] })
   expect(lines(stderr)).toEqual(['4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)'])

@@ -71,7 +71,7 @@ it('a batch that cannot reach the service checks and plans with what the manifes
   const { batch } = await withList([STILL])
   const offline = scripted(new HttpFailure('connect ECONNREFUSED', { sent: false }))
   expect(usageErrorOf(await batch(ROW, '--check', offline.fetch))).toContain(
-    ':1: input is missing, and the parameters of rushes/preview-image are not known here: `rushes models --refresh` asks the service.',
+    ':1: the parameters of rushes/preview-image are not known here: `rushes models --refresh` asks the service.',
   )
 })
 

@@ -44,7 +44,7 @@ fields:
     description: Identifier published for the model, instead of the one in \`models\` or the settings
     anyOf: [*model, *placeholder, { type: "null" }]
   output:
-    description: "Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in"
+    description: "Path of the file, relative to the manifest; default: <name>.<ext>"
     <<: *name
   count:
     description: Number of runs of the same input, each with its own file
@@ -55,19 +55,15 @@ fields:
   label:
     description: A label, or a list of labels, that the journal keeps with each run; never sent
     anyOf: [*label, { type: array, items: *label }, { type: "null" }]
-  input:
-    description: "Whole input of the model: for a model without known parameters, and for parameters named like a field"
-    type: [object, "null"]
   matrix:
     description: "Lists of values: one run for each combination; {key} is replaced in all its texts"
     type: [object, "null"]
     minProperties: 1
     propertyNames:
       pattern: '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_-]*$'
-      not: { enum: [name, output, count, matrix, exclude, include, index, ext, id] }
+      not: { enum: [name, output, count, matrix, exclude, ext] }
     properties:
       kind: { type: array, items: *kind, minItems: 1, uniqueItems: true }
-      input: { type: array, items: { type: object }, minItems: 1, uniqueItems: true }
     additionalProperties: { type: array, items: { not: { type: "null" } }, minItems: 1, uniqueItems: true }
   exclude:
     description: 'Combinations of the matrix that are left out: [{animal: bear, aspect_ratio: "16:9"}]'
@@ -151,7 +147,7 @@ export function manifestSchema(): Json {
     },
     if: { type: 'array' },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { items: { allOf: [builtInRow, hasField('kind', 'model'), hasField('prompt', 'input', 'model')] } },
+    then: { items: { allOf: [builtInRow, hasField('kind', 'model'), hasField('prompt', 'model')] } },
     else: {
       type: 'object',
       required: ['runs'],

@@ -13,8 +13,7 @@ export interface ManifestEntry {
   readonly rowName: string
   /** Where the run is written. The line is counted from 1. */
   readonly at: { readonly line: number }
-  /** Undefined for a model whose kind is not known. */
-  readonly kind: Kind | undefined
+  readonly kind: Kind
   /** Undefined if the manifest has no model for the run. The settings or the lock file then set it. */
   readonly model: string | undefined
   /** Input as written: local images are paths, and outputs of runs are references. See `inputToSend`. */

@@ -1,21 +1,14 @@
-/** Names and outputs of the runs: fills in placeholders, expands `count`, and finds runs with the same name or file. */
+/** Names and outputs of the runs: expands `count`, and finds runs with the same name or file. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
-import { RushesError } from '../../errors.js'
 import { followLinks, isWithin, sameFileKey } from '../../host/file-system.js'
 import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
-import {
-  checkPlaceholders,
-  fill,
-  fillParts,
-  numbered,
-  safePart,
-  unreserved,
-} from '../../protocol/output-names.js'
+import { numbered, safePart, unreserved } from '../../protocol/output-names.js'
 import type { ManifestRow } from './row.js'
 
 /** An output of a run. */
 export interface RowOutput extends FileClaim {
+  readonly kind: Kind
   readonly row: ManifestRow
   /** Name of the run, in the Unicode form NFC: two forms of a name are one name. */
   readonly name: string
@@ -26,25 +19,20 @@ export interface RowOutput extends FileClaim {
 export interface FileClaim {
   /** Absolute path of the file, with links in its folders resolved. */
   readonly realPath: string
-  readonly kind: Kind | undefined
+  /** Of the run whose output it is. */
+  readonly kind?: Kind
 }
 
 /** Returns each run that a row makes. If the row has no valid output, reports the problem and returns an empty list. */
 export function outputsOfRow(row: ManifestRow, folder: ManifestFolder): readonly RowOutput[] {
-  const template = row.output ?? defaultOutput(row.name)
-  const problem = templateProblem(row, template)
+  const written = row.output ?? defaultOutput(row.name)
+  const problem = outputProblem(written)
   if (problem !== undefined) row.report(problem, ...(row.output === undefined ? [] : ['output']))
-  if (template === undefined || problem !== undefined) return []
+  if (written === undefined || problem !== undefined) return []
   const { kind } = row
-  const isNumbered = template.includes('{index}')
+  const first = posix.normalize(written)
   return Array.from({ length: row.count }, (_, at) => {
-    const values = {
-      index: String(at + 1),
-      kind: safePart(kind ?? 'model'),
-      ...(row.name !== undefined && { name: safePart(row.name) }),
-    }
-    const filled = posix.normalize(fillParts(template, (part) => fill(part, values)))
-    const output = at === 0 || isNumbered ? filled : numbered(filled, at + 1)
+    const output = at === 0 ? first : numbered(first, at + 1)
     const own = (row.name ?? output.replace(/\.\{ext\}$/, '')).normalize()
     const name = row.name === undefined || at === 0 ? own : `${own}-${at + 1}`
     return { row, kind, name, output, realPath: folder.realPathOf(output) }
@@ -60,23 +48,14 @@ const defaultOutput = (name: string | undefined): string | undefined =>
     .map((part) => (part === '..' ? part : unreserved(safePart(part))))
     .join('/')}.{ext}`
 
-function templateProblem({ name }: ManifestRow, template: string | undefined): string | undefined {
-  if (template === undefined) return 'name or output is missing: one of them is needed to name the file'
+function outputProblem(output: string | undefined): string | undefined {
+  if (output === undefined) return 'name or output is missing: one of them is needed to name the file'
   // A backslash would be part of the name on some systems, and a separator on others.
-  if (template.includes('\\')) return 'output contains a backslash; separate folders with /'
-  if (/(^|\/)\.{0,2}$/.test(template)) return 'output is a folder; add the file name'
-  if (template.includes('{id}')) return 'output contains {id}, which is not known before the run is created'
-  if (template.includes('{name}') && name === undefined)
-    return 'output contains {name}, but the run has no name'
-  if (/\{ext\}(?!$)|(^|[^.]|(^|\/)\.)\{ext\}/.test(template))
-    return 'output can contain {ext} only as the extension: fox.{ext}'
-  try {
-    checkPlaceholders(template)
-    return undefined
-  } catch (error) {
-    if (!(error instanceof RushesError)) throw error
-    return [error.message, error.hint].filter(Boolean).join(' ')
-  }
+  if (output.includes('\\')) return 'output contains a backslash; separate folders with /'
+  if (/(^|\/)\.{0,2}$/.test(output)) return 'output is a folder; add the file name'
+  if (/[{}]/.test(output.replace(/(?<=[^./]\.)\{ext\}$/, '')))
+    return 'output can contain braces only in the extension: fox.{ext}'
+  return undefined
 }
 
 /** Resolves output paths. A manifest from an unknown source must not write outside its own folder, not even through a link. */
@@ -140,10 +119,6 @@ export function checkOutputs(
       row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')
     else if (other !== undefined) reportOutput(each, usedBy(other, each))
   }
-  for (const each of outputs) {
-    const above = fileAbove(each.realPath, files, reserved)
-    if (above !== undefined) reportOutput(each, `is inside a folder that is ${above}`)
-  }
 }
 
 const reportOutput = ({ row, output }: RowOutput, problem: string): void =>
@@ -154,30 +129,15 @@ const usedBy = (other: RowOutput, { row, output }: RowOutput): string =>
     ? 'is the same for several combinations of the matrix: write more of its keys in it'
     : `is already used in line ${other.row.line}${output === other.output ? '' : ` ("${other.output}")`}`
 
-/** Finds the output or reserved file that a folder of the path would have to be. */
-function fileAbove(
-  realPath: string,
-  files: FileIndex<RowOutput>,
-  reserved: OutputRules['reserved'],
-): string | undefined {
-  for (let path = posix.dirname(realPath); path !== posix.dirname(path); path = posix.dirname(path)) {
-    const other = files.find({ realPath: path, kind: undefined })
-    if (other !== undefined) return `the output of line ${other.row.line} ("${other.output}")`
-    const what = reserved.get(sameFileKey(path))
-    if (what !== undefined) return what
-  }
-  return undefined
-}
-
-/** Extensions of the files that each kind of model produces. Other models may produce any extension. */
+/** Extensions of the files that each kind of model produces. */
 const EXTENSIONS: Readonly<Record<Kind, readonly string[]>> = {
   image: 'png jpg jpeg webp gif avif apng tif tiff bmp heic jxl svg exr bin'.split(' '),
   video: 'mp4 m4v mov webm mkv mpg mpeg avi gif bin'.split(' '),
 }
 
 /** Whether a run with an open extension (`{ext}`) may produce a file with this extension, given without its dot. */
-export const mayBecome = (kind: Kind | undefined, extension: string): boolean =>
-  kind === undefined ? extension !== '' : EXTENSIONS[kind].includes(extension.toLowerCase())
+export const mayBecome = (kind: Kind, extension: string): boolean =>
+  EXTENSIONS[kind].includes(extension.toLowerCase())
 
 /** End of a name whose extension the first bytes of the output decide. */
 export const OPEN = '.{ext}'
@@ -212,5 +172,5 @@ function areOneFile(a: FileClaim, b: FileClaim): boolean {
   if (a.realPath.endsWith(OPEN) === b.realPath.endsWith(OPEN))
     return sameFileKey(a.realPath) === sameFileKey(b.realPath)
   const [open, closed] = a.realPath.endsWith(OPEN) ? [a, b] : [b, a]
-  return mayBecome(open.kind, posix.extname(closed.realPath).slice(1))
+  return open.kind !== undefined && mayBecome(open.kind, posix.extname(closed.realPath).slice(1))
 }

@@ -70,11 +70,11 @@ function readJsonLines(text: string): ParsedManifest {
   return { value, lineOf: ([row = 0]) => lines[Number(row)] ?? 1, isCsv: false }
 }
 
-function jsonIn(text: string, line: number, what = ''): unknown {
+function jsonIn(text: string, line: number): unknown {
   try {
     return readJson(text)
   } catch (error) {
-    throw new InvalidText(line, `${what}invalid JSON: ${messageOf(error)}`)
+    throw new InvalidText(line, `invalid JSON: ${messageOf(error)}`)
   }
 }
 
@@ -104,12 +104,8 @@ function readCsv(written: string): ParsedManifest {
       skip_records_with_empty_values: true,
     }) as unknown as readonly CsvRecord[]
     const value = records.map(({ record, raw, info }) => {
-      const line = info.lines - (raw.trim().match(/\n/g)?.length ?? 0)
-      lines.push(line)
-      const cells = Object.entries(record).filter(([, cell]) => cell !== '')
-      return Object.fromEntries(
-        cells.map(([name, cell]) => [name, name === 'input' ? jsonIn(cell, line, 'input: ') : cell]),
-      )
+      lines.push(info.lines - (raw.trim().match(/\n/g)?.length ?? 0))
+      return Object.fromEntries(Object.entries(record).filter(([, cell]) => cell !== ''))
     })
     return { value, lineOf: ([row = -1]) => lines[Number(row)] ?? 1, isCsv: true }
   } catch (error) {

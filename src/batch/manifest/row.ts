@@ -18,29 +18,22 @@ import {
   type ParameterSchema,
   valueOfText,
 } from '../../protocol/models.js'
-import { isObject, parseJson } from '../../protocol/parse.js'
+import { parseJson } from '../../protocol/parse.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/text.js'
-import { inputProblems, isKind, MISSING, unknownFields } from '../../protocol/validate.js'
-import {
-  type Combination,
-  combinationsOf,
-  describe,
-  fillField,
-  isMistyped,
-  isUsableInText,
-} from './matrix.js'
+import { inputProblems, isKind, MISSING } from '../../protocol/validate.js'
+import { type Combination, combinationsOf, describe, fillField, isUsableInText } from './matrix.js'
 import { type ParsedManifest, type Path, type Problems, type Report, unknownMessage } from './parse.js'
 
 /** Fields of a run that are not parameters. docs/schemas/manifest.json describes them. */
 export const OWN_FIELDS: readonly string[] = [
-  ...['name', 'kind', 'model', 'output', 'count', 'label', 'input', 'matrix', 'exclude'],
+  ...['name', 'kind', 'model', 'output', 'count', 'label', 'matrix', 'exclude'],
 ]
 
 const ROW_FIELDS: readonly string[] = [...OWN_FIELDS, ...PARAMETER_NAMES]
 
-/** Whether the schema has the parameter as a field of a run. Names of other fields are parameters only in `input`. */
-const isParameter = (schema: ModelSchema | undefined, name: string): boolean =>
-  schema !== undefined && Object.hasOwn(schema.properties, name) && !OWN_FIELDS.includes(name)
+/** Whether the schema has the parameter as a field of a run. One with the name of another field cannot be set. */
+const isParameter = (schema: ModelSchema, name: string): boolean =>
+  Object.hasOwn(schema.properties, name) && !OWN_FIELDS.includes(name)
 
 /** Maximum number of runs in a manifest, the same as for `rushes run --count`. */
 export const MAX_RUNS = 10_000
@@ -71,18 +64,15 @@ export interface ManifestRow {
   readonly path: Path
   readonly line: number
   readonly report: Report
-  readonly kind: Kind | undefined
+  readonly kind: Kind
   readonly model: string | undefined
-  /** Undefined if the parameters of the model are not known. */
-  readonly schema: ModelSchema | undefined
+  readonly schema: ModelSchema
   readonly name: string | undefined
   /** Output as written, before its own placeholders are filled in. */
   readonly output: string | undefined
   readonly count: number
   /** Without duplicates. */
   readonly labels: readonly string[]
-  /** Whether the run has an `input`, which is sent unchanged. */
-  readonly hasOwnInput: boolean
   /** Input as written: local files are paths. */
   readonly input: ModelInput
   /** The input before the document of its model was known. Undefined without a document. */
@@ -90,7 +80,7 @@ export interface ManifestRow {
   readonly media: MediaParameters
 }
 
-/** Returns a row for each combination of its matrix: none after the report of a problem of the matrix. */
+/** Returns a row for each combination of its matrix: none after the report of a problem of the matrix or the model. */
 export function rowsOf(path: Path, fields: Fields, context: RowContext): readonly ManifestRow[] {
   const { defaults, problems, parsed } = context
   const { matrix = null, exclude = null, ...own } = fields
@@ -106,7 +96,7 @@ export function rowsOf(path: Path, fields: Fields, context: RowContext): readonl
   if (matrix === null) {
     if (exclude !== null) report('exclude needs a matrix in the same run', 'exclude')
     const inherited = without(defaults, (name) => name in own)
-    return [readRow({ own, inherited, model: modelOf(own, inherited, context) }, { ...at, report }, parsed)]
+    return readRow({ own, inherited, model: modelOf(own, inherited, context) }, { ...at, report }, parsed)
   }
   let isValid = true
   const refuse: Report = (...problem) => {
@@ -120,7 +110,7 @@ export function rowsOf(path: Path, fields: Fields, context: RowContext): readonl
   if (!isValid) return []
   // Most problems are repeated by the other combinations.
   const firstAt = new Map<string, Combination>()
-  return filled.map(({ combination, row }) => {
+  return filled.flatMap(({ combination, row }) => {
     const reportFilled = reportFor(row.own)
     const reportOnce: Report = (message, ...place) => {
       const key = place.join('\n')
@@ -136,7 +126,7 @@ interface RowFields {
   readonly own: Fields
   /** The defaults that the run does not set itself. */
   readonly inherited: Fields
-  readonly model: RowModel
+  readonly model: RowModel | Problem
 }
 
 /** Sets the fields that are keys of the matrix, and fills in the others. */
@@ -156,26 +146,10 @@ function fillRow(own: Fields, combination: Combination, context: RowContext, ref
   const model = modelOf(filled, inherited, context)
   for (const [key, value] of combination)
     if (ROW_FIELDS.includes(key)) continue
-    else if (isParameter(model.schema, key)) set(key)
+    else if ('schema' in model && isParameter(model.schema, key)) set(key)
     else if (!isUsableInText(value))
       refuse(`each value of ${key} must be a text, a number, or a map of them`, 'matrix', key)
-    else {
-      const meant = parameterMeantBy(key, { ...context.defaults, ...own }, model.schema)
-      if (meant !== undefined)
-        refuse(`no text of the run uses {${key}}. Did you mean "${meant}"?`, 'matrix', key)
-    }
   return { own: filled, inherited, model }
-}
-
-/** Finds the parameter that an unused key resembles: its combinations would be runs of one input, each paid for. */
-function parameterMeantBy(
-  key: string,
-  { name: _name, output: _output, label: _label, ...texts }: Fields,
-  schema: ModelSchema | undefined,
-): string | undefined {
-  const text = writeJson(texts)
-  if (text.includes(`{${key}}`) || text.includes(`{${key}.`)) return undefined
-  return Object.keys(schema?.properties ?? {}).find((each) => isMistyped(key, each))
 }
 
 /** Returns the fields that have a value, without those that `isLeftOut`. */
@@ -185,7 +159,7 @@ const without = (fields: Fields, isLeftOut: (name: string) => boolean = () => fa
 /** Names of all fields that the runs may have: the built-in ones, and those of their models' documents. */
 export const knownFields = (rows: readonly ManifestRow[]): readonly string[] => {
   const schemas = new Set(rows.map(({ schema }) => schema))
-  const ofModels = [...schemas].flatMap((schema) => Object.keys(schema?.properties ?? {}))
+  const ofModels = [...schemas].flatMap((schema) => Object.keys(schema.properties))
   return [...new Set([...ROW_FIELDS, ...ofModels])]
 }
 
@@ -193,18 +167,19 @@ function readRow(
   { own: written, inherited, model: found }: RowFields,
   at: Pick<ManifestRow, 'path' | 'line' | 'report'>,
   { isCsv }: ParsedManifest,
-): ManifestRow {
+): readonly ManifestRow[] {
   const { report } = at
-  const { kind, model, schema, input, problem, document } = found
+  if (!('schema' in found)) {
+    report(...found)
+    return []
+  }
+  const { kind, model, schema, document } = found
   const own = without(written)
-  if (problem !== undefined) report(...problem)
   const all = { ...inherited, ...own }
-  if (input !== undefined && !isObject(input)) report('input must be a map', 'input')
   const inexact = findInexact(all)
   if (inexact !== undefined)
     report(`${inexact.join('.')} cannot be sent as a number without a change: put it in quotes`, ...inexact)
-  const inputOf = (of: ModelSchema | undefined) => parametersOf(all, of, isCsv)
-  const isDocumented = input === undefined && document !== undefined && kind !== undefined
+  const inputOf = (of: ModelSchema) => parametersOf(all, of, isCsv)
   const row: ManifestRow = {
     ...at,
     kind,
@@ -214,35 +189,29 @@ function readRow(
     output: textOf('output', all.output, report),
     count: countOf(all.count, report),
     labels: labelsOf(all.label, report),
-    hasOwnInput: input !== undefined,
     media: mediaParameters(schema),
-    input: input === undefined ? inputOf(schema) : isObject(input) ? input : {},
-    undocumentedInput: isDocumented ? inputOf(builtInSchema(kind)) : undefined,
+    input: inputOf(schema),
+    undocumentedInput: document && inputOf(builtInSchema(kind)),
   }
-  if (problem === undefined) {
-    checkNames(own, found, report)
-    checkInput(row, document)
-  }
-  return row
+  checkNames(own, found, report)
+  checkInput(row, document)
+  return [row]
 }
 
 /** Reports fields that the run cannot have. */
-function checkNames(own: Fields, { schema, document, kind, model, input }: RowModel, report: Report): void {
-  const names = [...OWN_FIELDS, ...Object.keys(schema?.properties ?? {})]
+function checkNames(own: Fields, { schema, document, kind, model }: RowModel, report: Report): void {
+  const names = [...new Set([...OWN_FIELDS, ...Object.keys(schema.properties)])]
   const hint = document === undefined && model !== undefined ? ` (${unknownParameters(model)})` : ''
-  for (const name of Object.keys(own)) {
-    if (OWN_FIELDS.includes(name) || (input === undefined && isParameter(schema, name))) continue
-    if (input !== undefined) report(`${name} must be inside input`, name)
-    else
+  for (const name of Object.keys(own))
+    if (!names.includes(name))
       report(
         `${unknownMessage(`${document?.name ?? `the ${kind} model`} has no field`, name, names)}${hint}`,
         name,
       )
-  }
 }
 
-function parametersOf(fields: Fields, schema: ModelSchema | undefined, isCsv: boolean): ModelInput {
-  const parameters = Object.entries(schema?.properties ?? {}).filter(
+function parametersOf(fields: Fields, schema: ModelSchema, isCsv: boolean): ModelInput {
+  const parameters = Object.entries(schema.properties).filter(
     ([name]) => isParameter(schema, name) && fields[name] !== undefined,
   )
   return Object.fromEntries(
@@ -267,25 +236,15 @@ function parameterValue(schema: ParameterSchema, value: unknown): unknown {
   return listedValues(schema) === undefined ? String(value).replace(/\r?\n$/, '') : String(value)
 }
 
-function checkInput(
-  { input, hasOwnInput, schema, kind, report }: ManifestRow,
-  document: ModelDocument | undefined,
-): void {
-  if (schema === undefined) return
+function checkInput({ input, schema, kind, report }: ManifestRow, document: ModelDocument | undefined): void {
   const owner = document?.name ?? `${kind === 'image' ? 'an' : 'a'} ${kind}`
-  const place: Path = hasOwnInput ? ['input'] : []
   for (const { parameter, message } of inputProblems(schema, input)) {
     const [name = '', item] = parameter.split('/')
     const entry = item === undefined ? '' : ` (entry ${Number(item) + 1})`
     const at = item === undefined ? [name] : [name, Number(item)]
-    if (message === MISSING) report(`${name} ${MISSING}`, ...place)
-    else report(`${name}${entry} of ${owner} ${message}`, ...place, ...at)
+    if (message === MISSING) report(`${name} ${MISSING}`)
+    else report(`${name}${entry} of ${owner} ${message}`, ...at)
   }
-  // A whole input may have parameters that the document does not list, but a mistyped one would be paid for.
-  if (hasOwnInput && document !== undefined)
-    for (const { name, nearest: near } of unknownFields(schema, input))
-      if (near !== undefined && !Object.hasOwn(input, near))
-        report(`${document.name} has no parameter "${name}". Did you mean "${near}"?`, 'input', name)
   if (typeof input.prompt === 'string' && input.prompt.trim() === '') report('prompt is blank', 'prompt')
 }
 
@@ -330,64 +289,46 @@ export const invalidModel = (value: unknown): string =>
 
 /** The model of a run. */
 interface RowModel {
-  readonly kind: Kind | undefined
+  readonly kind: Kind
   /** Undefined if the manifest has no model for the run. The settings or the lock file may have one. */
   readonly model: string | undefined
-  /** Undefined if the parameters of the model are not known. */
-  readonly schema: ModelSchema | undefined
+  readonly schema: ModelSchema
   /** Undefined for the built-in schema of the kind. */
   readonly document: ModelDocument | undefined
-  /** Undefined for a run with its parameters as fields. */
-  readonly input: unknown
-  /** What is wrong, and the field. */
-  readonly problem: readonly [string, ...Path] | undefined
 }
+
+/** What is wrong, and the field. */
+type Problem = readonly [message: string, ...Path]
 
 /** A run with its own kind or model takes neither from the defaults, since kind and model belong together. */
-function modelOf(own: Fields, defaults: Fields, { models, settings, documentOf }: RowContext): RowModel {
+function modelOf(own: Fields, defaults: Fields, context: RowContext): RowModel | Problem {
+  const { models, settings, documentOf } = context
   const isOwn = (own.kind ?? own.model ?? null) !== null
-  const written = isOwn ? own : defaults
-  const model = isModel(written.model) ? written.model : undefined
-  const kinds: readonly unknown[] = [
-    written.kind,
+  const { kind: writtenKind = null, model: writtenModel = null } = isOwn ? own : defaults
+  if (writtenKind !== null && !(typeof writtenKind === 'string' && isKind(writtenKind)))
+    return [unknownMessage('unknown kind', asText(writtenKind), KINDS), 'kind']
+  if (writtenModel !== null && !isModel(writtenModel)) return [invalidModel(writtenModel), 'model']
+  const model = writtenModel ?? undefined
+  const named = [
+    writtenKind,
     KINDS.find((each) => model !== undefined && models[each] === model),
-    // Of a model that is not known, beside parameters as fields.
-    isOwn && (own.input ?? own.kind ?? null) === null ? defaults.kind : undefined,
-  ]
-  const named = kinds.find((each): each is Kind => typeof each === 'string' && isKind(each))
-  const ofKind = named && (models[named] ?? settings[named])
-  const document = documentOf(model ?? ofKind ?? '')
+    // Of a model that is not known.
+    defaults.kind,
+  ].find((each): each is Kind => typeof each === 'string' && isKind(each))
+  const document = documentOf(model ?? (named && (models[named] ?? settings[named])) ?? '')
   const kind = document?.kind ?? named
-  // An `input` of the defaults is for runs that have no kind without the document.
-  const input = own.input ?? (named === undefined ? defaults.input : null) ?? undefined
+  if (kind === undefined)
+    return model === undefined
+      ? [`kind is missing: ${KINDS.join(' or ')}`]
+      : [`${unknownParameters(model)}. Or set kind (${KINDS.join(' or ')}) if it takes the same parameters`]
+  if (document !== undefined && writtenKind !== null && writtenKind !== document.kind)
+    return [`the kind of ${document.name} is ${document.kind}, not ${writtenKind}`, 'kind']
   return {
     kind,
-    model: model ?? (named && models[named]),
-    schema: document?.input ?? (kind && builtInSchema(kind)),
+    model: model ?? models[kind],
+    schema: document?.input ?? builtInSchema(kind),
     document,
-    input,
-    problem: modelProblem(written, kind, document, input),
   }
-}
-
-function modelProblem(
-  { kind: writtenKind, model }: Fields,
-  kind: Kind | undefined,
-  document: ModelDocument | undefined,
-  input: unknown,
-): RowModel['problem'] {
-  const isGiven = (value: unknown) => (value ?? null) !== null
-  if (isGiven(writtenKind) && !(typeof writtenKind === 'string' && isKind(writtenKind)))
-    return [unknownMessage('unknown kind', asText(writtenKind), KINDS), 'kind']
-  if (isGiven(model) && !isModel(model)) return [invalidModel(model), 'model']
-  if (isGiven(writtenKind) && document !== undefined && writtenKind !== document.kind)
-    return [`the kind of ${document.name} is ${document.kind}, not ${writtenKind}`, 'kind']
-  if (kind !== undefined || (isGiven(model) && input !== undefined)) return undefined
-  if (!isGiven(model)) return [`kind is missing: ${KINDS.join(' or ')}`]
-  return [
-    `input is missing, and ${unknownParameters(model)}. Or give the whole input, or set kind ` +
-      `(${KINDS.join(' or ')}) if it takes the same parameters`,
-  ]
 }
 
 const unknownParameters = (model: unknown): string =>

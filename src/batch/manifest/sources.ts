@@ -26,6 +26,7 @@ export interface MediaRules {
 
 /** An output that rows can use. */
 export interface OutputClaim extends FileClaim {
+  readonly kind: Kind
   /** Name of the run that has the output. */
   readonly name: string
   /** Number of the output: 2 or more. Undefined for the first one. */
@@ -47,7 +48,7 @@ export class MediaReader {
   readonly #options: MediaReaderOptions
   readonly #images: FileIndex<OutputClaim>
   /** The kind of each run. */
-  readonly #kinds: ReadonlyMap<string, Kind | undefined>
+  readonly #kinds: ReadonlyMap<string, Kind>
   readonly #local = new Map<string, Promise<OutputClaim | MediaSummary | string>>()
 
   constructor(options: MediaReaderOptions) {
@@ -61,10 +62,9 @@ export class MediaReader {
   async referencesOf(row: ManifestRow, names: readonly string[]): Promise<readonly MediaReference[]> {
     const references: MediaReference[] = []
     for (const { value, ...place } of mediaSources(row.input, row.media.keys())) {
-      // Without a document, a whole input may have anything in this place.
       if (typeof value !== 'string') continue
       const found = await this.#referenceOf(value, place, row.media.get(place.parameter) ?? 'file', names)
-      if (typeof found === 'string') row.report(`${place.parameter}: ${found}`, ...pathOf(row, place))
+      if (typeof found === 'string') row.report(`${place.parameter}: ${found}`, ...pathOf(place))
       else if (found !== undefined) references.push(found)
     }
     const bytes = bytesToSend(row.input, references)
@@ -72,7 +72,7 @@ export class MediaReader {
     if (bytes > maxBodyBytes)
       row.report(
         `the files need a request of ${bytes} bytes, and a request may have at most ${maxBodyBytes / 1024 / 1024} MiB`,
-        references.find(({ from }) => from === 'file')?.place.parameter ?? 'input',
+        references.find(({ from }) => from === 'file')?.place.parameter ?? 'prompt',
       )
     return references
   }
@@ -119,7 +119,7 @@ export class MediaReader {
   async #findLocal(text: string, parameter: string, type: MediaType) {
     const { folder, rules } = this.#options
     const path = resolve(folder.path, text)
-    const claimOn = (realPath: string) => this.#images.find({ realPath, kind: undefined })
+    const claimOn = (realPath: string) => this.#images.find({ realPath })
     // A link is compared by the file that it points to.
     const claim = claimOn(folder.realPathOf(path)) ?? claimOn(followLinks(path).replaceAll('\\', '/'))
     if (claim !== undefined) return claim
@@ -163,11 +163,8 @@ function useOfOutput(text: string, { name, number }: OutputClaim, names: readonl
 }
 
 /** Where a source of the run is written. */
-const pathOf = ({ hasOwnInput }: ManifestRow, { parameter, entry }: MediaPlace): Path => [
-  ...(hasOwnInput ? ['input'] : []),
-  parameter,
-  ...(entry === undefined ? [] : [entry]),
-]
+const pathOf = ({ parameter, entry }: MediaPlace): Path =>
+  entry === undefined ? [parameter] : [parameter, entry]
 
 /** Returns the approximate size of the request body in bytes. Base64 turns 3 bytes into 4. */
 const bytesToSend = (input: ModelInput, references: readonly MediaReference[]): number =>

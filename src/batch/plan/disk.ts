@@ -101,14 +101,6 @@ export class Disk {
     return this.#folder.realPathOf(file) === this.#folder.realPathOf(other)
   }
 
-  /** Whether the file of an entry still exists. Compares only its size. */
-  has(made: Made): boolean {
-    return outputsOf(made).some(({ file, bytes }) => {
-      const stats = statOf(resolve(this.#options.folder, file))
-      return stats?.isFile() === true && stats.size === bytes
-    })
-  }
-
   /** A lock file must not make this program read, move or remove files outside the manifest's folder. */
   mayUse(file: string): boolean {
     return this.#options.allowOutside || this.#folder.isInside(file)

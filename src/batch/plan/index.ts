@@ -50,8 +50,8 @@ export interface Plan {
   /** In the order of the manifest. */
   readonly steps: readonly PlanStep[]
   /**
-   * Next entries of the lock file. Renamed runs have their new names. The entry of a removed row is kept while its file
-   * exists, so that nothing is paid again if the row returns.
+   * Next entries of the lock file. Renamed runs have their new names. The entry of a removed row is kept until another row
+   * has its file, so that nothing is paid again if the row returns.
    */
   readonly entries: ReadonlyMap<string, Made>
   /** Runs in flight that may have been paid for, and that no row waits for. The user is warned about them. */
@@ -240,9 +240,7 @@ export function decideAgain(
 function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
   const keysOf = (files: readonly { readonly file: string }[]) => files.map(({ file }) => disk.keyOf(file))
   const taken = new Set(steps.flatMap(({ locked }) => keysOf(outputsOf(locked))))
-  const kept = [...pairing.leftover()].filter(
-    ([, made]) => !taken.has(disk.keyOf(made.file)) && disk.has(made),
-  )
+  const kept = [...pairing.leftover()].filter(([, made]) => !taken.has(disk.keyOf(made.file)))
   return {
     steps,
     entries: new Map([

@@ -126,7 +126,7 @@ export class Pairing {
 
   /** Without a model in the manifest or the settings: that of its entry, else the only one of the lock file. */
   #modelOf({ name, kind, model }: ManifestEntry): string | undefined {
-    if (model !== undefined || kind === undefined) return model
+    if (model !== undefined) return model
     const { lock, models } = this.#options
     const own = lock.entries.get(name)
     return models[kind] ?? (own?.kind === kind ? own.model : this.#recorded[kind])

@@ -8,6 +8,7 @@ import { activeSteps, type Plan, type PlanStep } from '../../batch/plan/index.js
 import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import type { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
+import type { Kind } from '../../protocol/models.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { listNames, printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
@@ -265,11 +266,11 @@ export function cellsOf(step: PlanStep, row?: RowResult, open?: string): readonl
   return [state, entry.name, row?.made?.file ?? file, error ?? needs ?? reasonOf(action)].map(printable)
 }
 
-const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+const USUAL_EXTENSIONS: Readonly<Record<Kind, string>> = { image: '.png', video: '.mp4' }
 
 /** Returns the cells for a person: a file whose extension is not known yet has the usual one of its kind. */
 export function shownCells(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
-  const file = step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind ?? ''] ?? '')
+  const file = step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind])
   return cellsOf({ ...step, file }, row, open)
 }
 
@@ -278,7 +279,7 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
   name: entry.name,
   action: action.do,
   reason: reasonOf(action) || null,
-  kind: entry.kind ?? null,
+  kind: entry.kind,
   model: model ?? null,
   hash: hash ?? null,
   file,
@@ -302,7 +303,7 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
 export const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   name: step.entry.name,
   result,
-  kind: step.entry.kind ?? null,
+  kind: step.entry.kind,
   model: step.model ?? null,
   run: run ?? null,
   file: made?.file ?? null,

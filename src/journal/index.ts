@@ -17,7 +17,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { messageOf, newerState, RushesError, usageError } from '../errors.js'
 import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
-import { ProcessLock, runningIn } from '../host/process-lock.js'
+import { isRunning, ProcessLock } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
@@ -578,26 +578,16 @@ export class Journal {
     if (this.#isClosed) return
     this.#isClosed = true
     if (this.#missed.length > 0) this.write('best effort', () => {})
-    // Of a file that cannot be read, nothing is known.
-    let isSending = true
-    try {
-      const found = this.#database?.get(`SELECT 1 FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`)
-      isSending = found !== undefined
-    } catch {}
     this.#database?.close()
-    // Its file then shows that the process has ended.
-    this.#lock.end(isSending)
+    this.#lock.end()
   }
 
   /** Marks creates as unconfirmed if their process has ended, because no process will record their outcome. */
   #markOrphans(): void {
     const sending = this.#read((db) =>
-      db.all(`SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`),
+      db.all(`SELECT row, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`),
     )
-    const isRunning = runningIn(this.#options.folder)
-    const orphans = sending.filter(
-      ({ started_at, created_at }) => !isRunning(started_at, this.#options.now() - Number(created_at)),
-    )
+    const orphans = sending.filter(({ started_at }) => !isRunning(this.#options.folder, started_at))
     if (orphans.length === 0) return
     this.write('best effort', (db) => {
       for (const { row } of orphans)

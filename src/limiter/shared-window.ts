@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import { type OpenDatabase, openOrQuarantine } from '../host/database.js'
-import { ProcessLock, runningIn } from '../host/process-lock.js'
+import { isRunning, ProcessLock } from '../host/process-lock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { waitMs } from './window.js'
 
@@ -91,8 +91,6 @@ export class SharedWindow {
   readonly #database: OpenDatabase
   /** Shows other processes that this one runs. */
   readonly #lock: ProcessLock
-  /** Slots that are not settled. */
-  #inFlight = 0
 
   constructor(options: SharedWindowOptions) {
     this.#options = options
@@ -113,14 +111,14 @@ export class SharedWindow {
     // Read the id before the transaction, because other processes wait for the transaction.
     const holder = this.#lock.id
     const db = this.#database
-    const taken = db.transaction(() => {
+    return db.transaction(() => {
       // Read the clock under the lock, so that no time in the file is later.
       const nowMs = clock.monotonic()
       this.#removeExpired(nowMs)
       const slots = db
-        .all('SELECT place, started_at, granted_at, settled_at FROM places WHERE budget = ?', keyHash)
-        .map(({ place, started_at, granted_at, settled_at }) => ({
-          ...{ place, started_at, granted_at },
+        .all('SELECT place, started_at, settled_at FROM places WHERE budget = ?', keyHash)
+        .map(({ place, started_at, settled_at }) => ({
+          ...{ place, started_at },
           settledAtMs: typeof settled_at === 'number' ? settled_at : undefined,
         }))
       const heldBack = db.get(
@@ -134,9 +132,8 @@ export class SharedWindow {
       )
       if (wait > 0) {
         // The requests of dead processes may have been sent, so their slots count for one window from now.
-        const isRunning = runningIn(dirname(this.#options.path))
-        for (const { place, started_at, granted_at, settledAtMs } of slots)
-          if (settledAtMs === undefined && !isRunning(started_at, nowMs - Number(granted_at)))
+        for (const { place, started_at, settledAtMs } of slots)
+          if (settledAtMs === undefined && !isRunning(dirname(this.#options.path), started_at))
             this.#settle(Number(place), nowMs)
         return { retryInMs: wait === Number.POSITIVE_INFINITY ? ASK_AGAIN_MS : wait }
       }
@@ -146,14 +143,11 @@ export class SharedWindow {
       )
       return { slot: Number(granted?.place) }
     })
-    if ('slot' in taken) this.#inFlight++
-    return taken
   }
 
   /** Call it once for each slot. */
   settle(slot: number): void {
     this.#settle(slot, this.#options.clock.monotonic())
-    this.#inFlight--
   }
 
   /** Grants nothing for `ms`. */
@@ -180,7 +174,7 @@ export class SharedWindow {
 
   close(): void {
     this.#database.close()
-    this.#lock.end(this.#inFlight > 0)
+    this.#lock.end()
   }
 
   #settle(slot: number, nowMs: number): void {

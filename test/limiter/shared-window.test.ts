@@ -126,25 +126,6 @@ it('a process that was killed gives its slots back one window after its death is
   expect(clock.monotonic()).toBe(WINDOW_MS)
 })
 
-it('counts the requests in flight of processes of which nothing is proven for five minutes', async () => {
-  const { clock, path, windows } = createWindows()
-  const [one, other] = windows
-  for (let taken = 0; taken < LIMIT; taken++) take(one)
-  const database = new Database(path)
-  // Half of them of an earlier version.
-  database.exec(
-    `UPDATE places SET started_at = CASE place % 2 WHEN 0 THEN '@0badf00d0badf00d' ELSE '1@0badf00d@deadbeef' END`,
-  )
-  database.close()
-  // They are free one window after the first request that finds them dead.
-  for (const ms of [299_999, 1, WINDOW_MS - 1]) {
-    await clock.advance(ms)
-    expect(take(other)).not.toBe(0)
-  }
-  await clock.advance(1)
-  expect(take(other)).toBe(0)
-})
-
 it.each<readonly [string, (path: string) => void]>([
   ['removed', (path) => rmSync(path)],
   ['cut', (path) => truncateSync(path, 5_000)],

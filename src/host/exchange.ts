@@ -221,21 +221,10 @@ const ERROR_TEXTS: Readonly<Record<string, string>> = {
 /** Parts of OpenSSL's codes for certificate errors, which have no common prefix. */
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER|_CRL|CRL_/
 
-/** The proxy could not be reached, or opened no tunnel. Has no code, because undici repeats the request after some codes. */
-export class ProxyFailed extends Error {
-  override readonly name = 'ProxyFailed'
-}
-
 /** `sent`: whether a byte of the request may have been sent. */
 function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
-  const error = innermost(thrown instanceof ProxyFailed ? thrown.cause : thrown)
+  const error = innermost(thrown)
   const code = errorCode(error)
-  if (thrown instanceof ProxyFailed) {
-    // Names no host: messages of model servers are shown to other users, and `rushes doctor` shows the proxy.
-    const message = `${thrown.message} (${typeof error === 'number' ? error : describe(error, code)})`
-    const advice = 'Check the proxy in HTTPS_PROXY or HTTP_PROXY (`rushes doctor` shows it), or set NO_PROXY.'
-    return new HttpFailure(message, { sent, code, advice, cause: thrown })
-  }
   const isInvalidHttp = isInvalid(error)
   const advice = certificateAdvice(code)
   return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, advice, cause: thrown })

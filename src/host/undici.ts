@@ -9,7 +9,7 @@ import Agent from 'undici/lib/dispatcher/agent.js'
 import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Clock } from './clock.js'
-import { CONNECT_TIMEOUT_MS, exchange, ProxyFailed } from './exchange.js'
+import { CONNECT_TIMEOUT_MS, exchange } from './exchange.js'
 import { findProxy, isLoopback, noProxy, type ServerFetch, type ServerRequest } from './http.js'
 
 const FRESH_IDLE_MS = 1_000
@@ -92,9 +92,8 @@ async function createDispatcher(
   })
 }
 
-// Workarounds for three bugs in undici 7: a crash when a connection ends while its parser is paused
-// (nodejs/undici#5360, fixed in undici 8, which needs Node 22; 7.30.2 still has it), `100 Continue` as an error, and
-// endless requests to a proxy.
+// Workarounds for two bugs in undici 7: a crash when a connection ends while its parser is paused (nodejs/undici#5360,
+// fixed in undici 8, which needs Node 22; 7.30.2 still has it), and endless requests to a proxy.
 
 /** The used members of undici's parser. */
 interface Parser {
@@ -104,11 +103,7 @@ interface Parser {
   readonly llhttp: { llhttp_resume(ptr: number): void }
   paused: boolean
   /** 0 between two responses. */
-  statusCode: number | null
-  headers: readonly Uint8Array[]
-  headersSize: number
-  /** Returns 1 if the response has no body. */
-  onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number
+  readonly statusCode: number | null
   execute(chunk: Uint8Array): void
   /** Called when the connection ends. Returns the error of the response. */
   finish(): Error | null
@@ -143,23 +138,6 @@ function resume(parser: Parser): void {
   parser.paused = false
 }
 
-/**
- * Replaces `onHeadersComplete`, which closes the connection on a `100 Continue`. A client must ignore a `100 Continue`
- * that it did not ask for (RFC 9110, 15.2).
- */
-function skipContinue(
-  this: Parser,
-  onHeadersComplete: Parser['onHeadersComplete'],
-  ...head: [status: number, upgrade: boolean, keepAlive: boolean]
-): number {
-  const [status] = head
-  if (status !== 100 || this.socket.destroyed) return onHeadersComplete.apply(this, head)
-  this.statusCode = status
-  this.headers = []
-  this.headersSize = 0
-  return 1
-}
-
 const patched = new WeakSet<object>()
 
 /**
@@ -172,12 +150,9 @@ function patchParserOf(client: object | undefined): void {
   const prototype: Parser | undefined = parser && Object.getPrototypeOf(parser)
   if (prototype === undefined || patched.has(prototype)) return
   patched.add(prototype)
-  const { finish, onHeadersComplete } = prototype
+  const { finish } = prototype
   prototype.finish = function () {
     return finishPaused.call(this, finish)
-  }
-  prototype.onHeadersComplete = function (...head) {
-    return skipContinue.call(this, onHeadersComplete, ...head)
   }
 }
 
@@ -186,21 +161,17 @@ export const createPool = (origin: string | URL, options: object): Dispatcher =>
   new Pool(origin, options).on('connect', (_, targets) => patchParserOf(targets.at(-1)))
 
 /**
- * Creates a pool of connections to a proxy, whose errors are `ProxyFailed`. If a proxy closes the connection instead of
- * opening a tunnel, undici treats the connection as stale and retries without end, but not after this error.
+ * Creates a pool of connections to a proxy. If a proxy closes the connection instead of opening a tunnel, undici treats
+ * the connection as stale and retries without end, but not after an error without a code.
  */
 function createProxyPool(origin: string | URL, options: object): Dispatcher {
   const pool = createPool(origin, options)
   const connect = pool.connect.bind(pool)
   return Object.assign(pool, {
-    connect: async (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
-      const tunnel = await connect(target).catch((cause: unknown) => {
-        throw new ProxyFailed('no connection to the proxy', { cause })
-      })
-      if (tunnel.statusCode === 200) return tunnel
-      tunnel.socket.on('error', () => {}).destroy()
-      throw new ProxyFailed('the proxy refused the connection', { cause: tunnel.statusCode })
-    },
+    connect: (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> =>
+      connect(target).catch((cause: unknown) => {
+        throw new Error('no connection to the proxy', { cause })
+      }),
   })
 }
 

@@ -10,7 +10,6 @@ import {
 import { createServer as createHttpsServer } from 'node:https'
 import net, { connect, createServer as createNetServer, type LookupFunction, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Duplex } from 'node:stream'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
@@ -117,24 +116,10 @@ describe('certainly not sent', () => {
       { code: 'ENOTFOUND', message: 'the host name was not found' },
     ],
     [
-      'a proxy that refuses connections, which is named as the proxy',
+      'a proxy that refuses connections',
       'https://api.test/',
       { env: { HTTPS_PROXY: 'http://127.0.0.1:1' } },
-      {
-        code: 'ECONNREFUSED',
-        message: 'no connection to the proxy (the connection was refused)',
-        advice: expect.stringContaining('HTTPS_PROXY'),
-      },
-    ],
-    [
-      'a proxy whose name is not found, which is named as the proxy',
-      'https://api.test/',
-      { env: { HTTPS_PROXY: 'http://proxy.invalid:1' }, lookup },
-      {
-        code: 'ENOTFOUND',
-        message: 'no connection to the proxy (the host name was not found)',
-        advice: expect.stringContaining('HTTPS_PROXY'),
-      },
+      { message: 'no connection to the proxy' },
     ],
   ])('%s', async (_, url, options, expected) => {
     expect(await failure(openNetwork(options).fetch(post(url)))).toMatchObject({ sent: false, ...expected })
@@ -168,8 +153,7 @@ describe('certainly not sent', () => {
     const network = openNetwork({ env: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } })
     expect(await failure(network.fetch(post(url)))).toMatchObject({
       sent: false,
-      message: `the proxy refused the connection (${refuse})`,
-      advice: expect.stringContaining('NO_PROXY'),
+      message: expect.stringContaining(`Proxy response (${refuse})`),
     })
     expect(proxy.asked).toEqual([`CONNECT api.test${url.startsWith('https') ? ':443' : ':80'}`])
   })
@@ -412,36 +396,6 @@ it('a response that is discarded ends its connection', async () => {
   await closed.after
 })
 
-/** Sends the pieces one at a time, so that each is read by itself. */
-async function writeApart(socket: Duplex, pieces: readonly string[]): Promise<void> {
-  for (const piece of pieces) {
-    socket.write(piece)
-    await turns(2)
-  }
-}
-
-const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
-const WITH_HEADERS = 'HTTP/1.1 100 Go on\r\nDate: today\r\nContent-Length: 5\r\n\r\n'
-const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok'
-
-it.each([
-  ['before the answer', [CONTINUE, CREATED]],
-  ['byte by byte', [...WITH_HEADERS, ...CREATED]],
-])('a 100 Continue that nobody asked for is skipped, and the connection is kept: %s', async (_, pieces) => {
-  let connections = 0
-  const url = await serveRaw((socket) => {
-    connections++
-    socket.on('data', () => void writeApart(socket, pieces))
-  })
-  const network = openNetwork()
-  for (const request of [post(url), post(url), get(url, { fresh: true })]) {
-    const response = await network.fetch(request)
-    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
-    await turns(1)
-  }
-  expect(connections).toBe(1)
-})
-
 it('an abort passes through as it is, before and during a request', async () => {
   const heard = createGate()
   const { url } = await serve(() => heard.open())
@@ -518,7 +472,7 @@ it('a proxy fails at once when it closes the connection instead of opening a tun
   const error = await failure(network.fetch(post('https://api.test/')))
   expect(error).toMatchObject({
     sent: false,
-    message: 'no connection to the proxy (the connection was closed)',
+    message: 'no connection to the proxy',
   })
   expect(connections).toBe(1)
 })

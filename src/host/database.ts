@@ -1,6 +1,5 @@
 /** SQLite databases in private files (0600), with numbered migrations. Several processes can use a file at once. */
-import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, linkSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -178,30 +177,22 @@ function enableWal(database: SqliteConnection, timeoutMs: number): void {
   }
 }
 
-/** Creates the file under a temporary name and then links it to its path, so that it is never seen half-made. */
+/** Creates the file under another name and then renames it, so that it is never seen half-made. */
 function createIfMissing({ path, migrations, busyTimeoutMs }: DatabaseOptions): void {
   if (existsSync(path)) return
-  // Use a random name, not the process id: a process in another container may have the same id.
-  const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
-  try {
+  exclusively(`${path}.lock`, busyTimeoutMs, () => {
+    // Another process was faster.
+    if (existsSync(path)) return
+    const fresh = `${path}.new`
+    rmSync(fresh, { force: true })
     createPrivately(fresh)
     // No other process knows the file yet, and an incomplete one is never used: it needs no rollback journal on disk.
     const version = `PRAGMA user_version = ${migrations.length}; COMMIT`
     const script = ['PRAGMA journal_mode = MEMORY; BEGIN', ...migrations, version].join(';')
     // `exec` leaves no statement that keeps the file open.
     withDatabase(fresh, 0, (database) => database.exec(script))
-    linkSync(fresh, path)
-  } catch (error) {
-    // Another process was faster.
-    if (existsSync(path)) return
-    if (errorCode(error)?.startsWith('E') !== true || !existsSync(fresh)) throw error
-    // The file system does not support hard links. A plain rename would replace the file of another process.
-    exclusively(`${path}.lock`, busyTimeoutMs, () => {
-      if (!existsSync(path)) renameSync(fresh, path)
-    })
-  } finally {
-    rmSync(fresh, { force: true })
-  }
+    renameSync(fresh, path)
+  })
 }
 
 const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is

@@ -203,6 +203,14 @@ it('a command whose reader goes away waits for the response to its create, and t
   expect(ran).toMatchObject({ code: 141, stderr: '', rows: [{ id: 'run_7' }] })
 })
 
+it('messages on a terminal break at spaces, but not inside a command that can be copied', async () => {
+  const { stderr } = await runCli('wait run_1', { env: {}, tty: { stderr: true }, columns: 60 })
+  const lines = stderr.trimEnd().split('\n')
+  expect(lines.length).toBeGreaterThan(3)
+  expect(lines.filter((line) => line.length > 60 && !/^ *`[^`]*`\S*$/.test(line))).toEqual([])
+  expect(stderr).toMatch(/`rushes config set baseUrl <url>`/)
+})
+
 it('messages name `npx rushes` when it is run by npx', async () => {
   const { stderr } = await runCli('wait run_1', { env: { npm_command: 'exec', npm_lifecycle_event: 'npx' } })
   expect(stderr).toContain('`npx rushes config set baseUrl <url>`')

@@ -137,12 +137,16 @@ it('list shows the runs that its filters select', async () => {
   }
 })
 
-it('list --status takes the statuses of any service', async () => {
+it('list --status takes the statuses of any service, and names the nearest one of a mistake', async () => {
   const { run } = createHome({ answers: [{ status: 201, body: { id: 'run_1', status: 'Painting' } }] })
   await run('run image "a fox" --no-wait')
   const list = (status: string) => run(`list --status ${status}`)
   for (const status of ['painting', 'Painting']) expect(outputOf(await list(status))).toMatch(/^run_1\t/)
   for (const status of ['processing', 'In_Queue', 'cancelled']) expect(outputOf(await list(status))).toBe('')
+  expect(usageErrorOf(await list('suceeded'))).toBe(
+    'error: Unknown status "suceeded". Did you mean "succeeded"?\n' +
+      '  Use queued, processing, succeeded, failed, canceled or unconfirmed, or the status of a run in the journal.\n',
+  )
 })
 
 it.each(['--limit x', '--limit -1', '--since yesterday', '--kind x'])(

@@ -103,6 +103,22 @@ it.each([
   },
 )
 
+it('a time limit that stops further creates says how many runs exist, and how to create the others', async () => {
+  let created = 0
+  const { fetch } = scripted(({ method }) =>
+    method === 'POST' ? { status: 201, body: { id: `run_${created++}` } } : RUNNING,
+  )
+  const { code, stderr } = await runCli('run image "a fox" -n 25 --timeout 3s --quiet', { env: SET, fetch })
+  expect(code).toBe(11)
+  expect(created).toBeLessThan(25)
+  expect(stderr).toContain(
+    `${created} runs are still running after 3 s. ${created} of 25 runs were created and are paid for.\n`,
+  )
+  expect(stderr).toContain(
+    `To create the other ${25 - created}, run the same command with \`-n ${25 - created}\`.`,
+  )
+})
+
 it('run without a journal names each of a dozen running runs in the command that resumes', async () => {
   let created = 0
   const { code, stderr } = await runCli('run image "a fox" -n 12 --timeout 20s --quiet', {

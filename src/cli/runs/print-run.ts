@@ -231,9 +231,9 @@ export class RunPrinter {
     return `Resume with \`${resume}\`.${stop}`
   }
 
-  /** Completes the error of a signal that kept creates back. */
+  /** Completes the error of a signal or a time limit that kept creates back. */
   #withUnsent(error: RushesError): RushesError {
-    return error.code === 'interrupted' && this.#creates && this.#unsent > 0 ? this.#withRest(error) : error
+    return this.#creates && this.#unsent > 0 ? this.#withRest(error) : error
   }
 
   /** Adds how many runs exist, and how to create the others, so that no error advises to pay for them again. */

@@ -4,6 +4,8 @@ import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { JournalRun, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
+import { FAILURE_STATUSES, LOCAL_STATUSES } from '../../protocol/run-state.js'
+import { didYouMean, orList, shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { choiceOption, labelFilter, labelsOf } from '../flags/values.js'
@@ -114,9 +116,28 @@ function limitOf(text: string): number | undefined {
   return Number(text) || undefined
 }
 
+/** Of the journal, of the local service, and what services call running and failed. */
+const STATUSES: readonly string[] = [
+  ...['sending', 'accepted', 'unconfirmed', 'pending', 'starting', 'running', 'in_progress', 'in_queue'],
+  ...LOCAL_STATUSES,
+  ...FAILURE_STATUSES,
+]
+
+/** Throws `usage` for a status that is not known, and that no run of the journal has: each service has its own. */
+async function checkStatus(ctx: Context, status: string): Promise<void> {
+  const known = [...STATUSES, ...(ctx.setting('failureStatuses')?.split(',') ?? [])]
+  if (known.some((each) => each.trim().toLowerCase() === status.trim().toLowerCase())) return
+  if ((await ctx.journal()).list({ status, limit: 1 }).length > 0) return
+  throw usageError(
+    `Unknown status "${shortened(status, 40)}".${didYouMean(status, known)}`,
+    `Use ${orList([...LOCAL_STATUSES, 'unconfirmed'])}, or the status of a run in the journal.`,
+  )
+}
+
 /** Parses the filter flags. Throws `usage`. */
 export async function filterOf(ctx: Context, options: FilterOptions): Promise<ListFilter> {
   const { clock, globals } = ctx
+  if (options.status !== undefined) await checkStatus(ctx, options.status)
   const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
   const isCurrentOnly = globals.local || globals.baseUrl !== undefined

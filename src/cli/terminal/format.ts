@@ -20,6 +20,18 @@ export function formatAgo(ms: number): string {
   return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
 }
 
+/** Breaks a text into lines at spaces, but not inside `…`, so that commands can be copied. */
+export function wrapWords(text: string, columns: number): readonly string[] {
+  if (text.length <= columns) return [text]
+  const lines: string[] = []
+  for (const word of text.match(/(?:`[^`]*`|\S)+/g) ?? []) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= columns) lines.splice(-1, 1, `${last} ${word}`)
+    else lines.push(word)
+  }
+  return lines
+}
+
 /** The status of the only run, or for example `2 succeeded, 1 queued`. */
 export function statusText(statuses: ReadonlyMap<string, string>, runs: number, detail: string): string {
   const counts = new Map<string, number>()

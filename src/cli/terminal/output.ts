@@ -8,6 +8,7 @@ import type { Clock } from '../../host/clock.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
 import { type Env, type Io, type OutputStream, variable } from '../process/io.js'
+import { wrapWords } from './format.js'
 
 export type Style = InstanceType<typeof Chalk>
 
@@ -84,7 +85,14 @@ export function createOutput(options: OutputOptions): Output {
     clearDrawing()
     stderr.write(`${escapeCommands(text)}\n`)
   }
-  const say = (text: string) => write(text.replaceAll('`rushes ', `\`${program} `))
+  /** Writes a message. On a terminal, words are not broken; further lines are indented, and aligned columns stay. */
+  const say = (message: string, indent = '') => {
+    const text = message.replaceAll('`rushes ', `\`${program} `)
+    const { isTTY, columns = 0 } = stderr
+    const isWrapped = isTTY === true && columns > 2 * MESSAGE_INDENT.length && !text.includes('  ')
+    const lines = isWrapped ? wrapWords(text, columns - MESSAGE_INDENT.length) : [text]
+    for (const [at, line] of lines.entries()) write(`${at === 0 ? indent : MESSAGE_INDENT}${line}`)
+  }
   const writeJson = (value: unknown) => write(escapedJson(value))
   const print = (text: string) => {
     clearDrawing()
@@ -123,7 +131,7 @@ export function createOutput(options: OutputOptions): Output {
       else {
         const { subject, hint } = errorTexts(error)
         say(`${style.err.red('error:')} ${subject}`)
-        for (const line of hint) say(`${MESSAGE_INDENT}${line}`)
+        for (const line of hint) say(line, MESSAGE_INDENT)
       }
     },
     setAside(hide) {

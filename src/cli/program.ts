@@ -124,8 +124,7 @@ function addGlobalOptions(command: Command): void {
   const ownFlags = new Set(command.options.map(({ long }) => long))
   for (const option of globalOptions()) if (!ownFlags.has(option.long)) command.addOption(option)
   if (!ownFlags.has('--help')) command.addHelpOption(helpOption())
-  if (command.commands.length > 0)
-    command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
+  if (command.commands.length > 0) command.enablePositionalOptions().helpCommand(false)
   for (const child of command.commands) addGlobalOptions(child)
 }
 
@@ -160,8 +159,6 @@ export function findCommand(program: Command, argv: readonly string[]): NamedCom
       if (takesValue(command, word)) at++
       continue
     }
-    // In `rushes config help set`, commander itself handles `help`.
-    if (word === 'help' && command !== program) continue
     const child = command.commands.find((each) => each.name() === word)
     if (child === undefined && command.registeredArguments.length > 0) break
     if (child === undefined)

@@ -163,8 +163,7 @@ it.each<readonly [CommandLine, string]>([
   ['status --foo', 'Unknown flag --foo.\n  See `rushes status --help`.'],
   [
     'run image --api-key x',
-    'Unknown flag --api-key. The API key cannot be given as a flag: it would show in `ps` and in the shell history.\n' +
-      '  Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
+    'Unknown flag --api-key.\n  If this is part of your prompt, put it after `--`. See `rushes run image --help`.',
   ],
   [
     'config set timeout',

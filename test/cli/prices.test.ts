@@ -178,10 +178,10 @@ it('--dry-run says that a model has no price, which is null in JSON, and takes t
   expect(JSON.parse(own.stdout)).toMatchObject({ estimate: 6, currency: 'credits' })
 })
 
-it('--dry-run says that local runs are free', async () => {
+it('--dry-run has an estimate of 0 for local runs', async () => {
   const { run } = homeWith({ prices: PRICES, currency: 'USD' })
   expect(await run(`${VIDEO} --local --max-cost 0`)).toMatchObject({
-    ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run, because local runs are free.\n' },
+    ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run.\n' },
   })
 })
 

@@ -31,17 +31,20 @@ export function register(command: Command, { act, program }: CommandEnvironment)
 
 function rowsOf(command: Command, path = ''): readonly Row[] {
   const plain = { short: undefined, takesValue: false, values: [] }
-  const children = command.commands.filter((child) => path === '' || child.name() !== 'help')
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   return [
-    ...[...children.map((child) => child.name()), ...choices].map((word) => ({ ...plain, path, word })),
+    ...[...command.commands.map((child) => child.name()), ...choices].map((word) => ({
+      ...plain,
+      path,
+      word,
+    })),
     ...command
       .createHelp()
       .visibleOptions(command)
       .map(({ long, short, required, argChoices }) => ({
         ...{ path, word: long ?? '', short, takesValue: required, values: argChoices ?? [] },
       })),
-    ...children.flatMap((child) => rowsOf(child, `${path} ${child.name()}`.trim())),
+    ...command.commands.flatMap((child) => rowsOf(child, `${path} ${child.name()}`.trim())),
   ]
 }
 

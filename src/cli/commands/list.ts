@@ -14,9 +14,8 @@ import { printable } from '../../protocol/text.js'
 import { formatBytes, formatSeconds, isoTime } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { createFileFinder, flagsToReach, isOnDisk, isOtherId, nameOfRun } from '../runs/journal-rows.js'
+import { createFileFinder, isOnDisk, isOtherId } from '../runs/journal-rows.js'
 import { addFilterOptions, addRunId, type FilterOptions, filterOf, selectRun } from '../runs/run-selection.js'
-import { idArguments } from '../settings/globals.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, tabRow } from '../terminal/format.js'
 import type { Style } from '../terminal/output.js'
@@ -59,27 +58,17 @@ export async function showCommand(ctx: Context, { last, show }: ShowFlags, name?
   }
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
   await printTable(out, [], rows)
-  if (run.phase === 'running') {
-    const words = idArguments([nameOfRun(run)]).join(' ')
-    out.note(
-      `This is the status of the last request. For the current status, run \`rushes status ${words}\`.`,
-    )
-  }
   if (show === true) await drawFiles(ctx, run, journal)
   return EXIT.ok
 }
 
 /** Draws the files that are still there. */
 async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
+  const { files } = createFileFinder(journal)(run)
+  if (files.length === 0) return ctx.out.note('No result of this run is on this machine.')
   const { openPictures } = await import('../runs/pictures.js')
-  const { files, missing } = createFileFinder(journal)(run)
-  const pictures = files.length === 0 ? undefined : await openPictures(ctx)
+  const pictures = await openPictures(ctx)
   for (const file of files) await pictures?.draw(file)
-  if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
-  const words = [...(await flagsToReach(ctx, run)), '--show', ...idArguments([nameOfRun(run)])]
-  ctx.out.note(
-    `Not every result of this run is on this machine. Download it with \`rushes download ${words.join(' ')}\`.`,
-  )
 }
 
 /** Returns the prompt on one line, or the whole input when it has no prompt. */

@@ -10,7 +10,7 @@ import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { emptyStdin, readFirstLine, variable } from '../process/io.js'
+import { emptyStdin, readFirstLine } from '../process/io.js'
 import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
 import { missingError, NO_BASE_URL, serviceUrlOf } from '../settings/settings.js'
@@ -37,7 +37,7 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   const offered = verify ? defaultsIn(await checkKey(ctx, ctx.at(baseUrl, apiKey), origin)) : {}
   let models: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
-    models = newModels(profile, offered, origin)
+    models = newModels(profile, offered)
     const address: readonly ModelSetting[] =
       configured === undefined || globals.baseUrl !== undefined ? [[SETTINGS.baseUrl.key, baseUrl]] : []
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
@@ -47,8 +47,6 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
     `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ` +
       `${ctx.config.path}.`,
   )
-  if (globals.baseUrl === undefined && variable(env, 'RUSHES_BASE_URL') !== undefined)
-    out.note('The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.')
   // They come before the stored key.
   const key = keyVariableIn(env)
   if (key !== undefined) out.note(`${key} is set: commands use that API key instead.`)
@@ -133,20 +131,16 @@ export function defaultsIn(listed: readonly unknown[]): ServiceModels {
   return Object.fromEntries(models.filter(([, name]) => isUsableName(name)))
 }
 
-/** Models to store. One that the user has set stays, unless it belongs to the service that this login replaces. */
-function newModels(profile: RawProfile, offered: ServiceModels, origin: string): readonly ModelSetting[] {
-  const before = storedKeyOf(profile)
-  const isOther = before !== undefined && before.origin !== origin
-  return KINDS.flatMap((kind): readonly ModelSetting[] => {
+/** Models to store: of the kinds that have none yet. */
+const newModels = (profile: RawProfile, offered: ServiceModels): readonly ModelSetting[] =>
+  KINDS.flatMap((kind) => {
     const { key } = modelSetting(kind)
-    const set = settingOf(profile, key)
     const model = offered[kind]
-    return model === undefined || model === set || (set !== undefined && !isOther) ? [] : [[key, model]]
+    return model === undefined || settingOf(profile, key) !== undefined ? [] : [[key, model] as const]
   })
-}
 
 async function logoutCommand(ctx: Context): Promise<number> {
-  const { out, env, config, profileName } = ctx
+  const { out, config, profileName } = ctx
   const stored = storedKeyOf(ctx.profile())
   if (stored === undefined) {
     out.note(`The profile ${profileName} has no stored API key.`)
@@ -157,7 +151,5 @@ async function logoutCommand(ctx: Context): Promise<number> {
     `Removed the API key for ${stored.origin} from this machine. It still works at the service: ` +
       `to revoke it, disable it in the account's settings (API keys).`,
   )
-  const key = keyVariableIn(env)
-  if (key !== undefined) out.note(`Commands still use the key of ${key}, which is set.`)
   return EXIT.ok
 }

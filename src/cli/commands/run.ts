@@ -16,7 +16,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { deliveryOf, deliveryOptions } from '../flags/delivery.js'
 import {
   type CreateFlags,
-  flagsOf,
   MAX_UNASKED_RUNS,
   modelOptions,
   parametersGiven,
@@ -77,14 +76,12 @@ function registerKind(parent: Command, kind: Kind, { act }: CommandEnvironment):
     .argument('[prompt...]')
     .allowUnknownOption()
     .helpOption(false)
-    .optionsGroup('Model options:')
     // A prompt stays text, also one that looks like a flag.
     .addOption(new Option('--prompt <text>').hideHelp())
     .option('--model <provider/name>', 'Model to use (default: the setting of the kind)')
     .option('--prompt-file <path>', 'Read the prompt from a file; - is standard input')
     .option(...INPUT)
-    .optionsGroup(GLOBAL_OPTIONS)
-    .option('-h, --help', 'Print this help')
+    .addOption(new Option('-h, --help', 'Print this help').helpGroup(GLOBAL_OPTIONS))
   for (const option of [...deliveryOptions(), ...runOptions()]) command.addOption(option)
   let line: ParsedLine = { operands: [], unknown: [] }
   command.parseOptions = (words) => {
@@ -172,25 +169,11 @@ async function printHelp(
           return unknown
         })
   if (document !== undefined) {
-    command.description(describeModel(document))
+    command.description(shortened(`${document.name}: ${document.input.description}`, 300))
     showFlagsOf(command, document.input)
-  } else if (typed !== undefined && isModelName(typed))
-    command.description(
-      `${typed}: its parameters are not known here. These are the built-in ones of ${kind} models.`,
-    )
+  }
   command.outputHelp()
   return EXIT.ok
-}
-
-/** Describes a model for its help. Names the parameters without a flag. */
-function describeModel({ name, input: schema }: ModelDocument): string {
-  const flags = flagsOf(schema)
-  const others = Object.keys(schema.properties).filter((each) => !flags.has(each))
-  const about = shortened(schema.description, 300)
-  return [
-    about === '' ? `The model ${name}` : `${name}: ${about}`,
-    ...(others.length === 0 ? [] : [`Set with --input: ${others.join(', ')}`]),
-  ].join('\n\n')
 }
 
 export async function runCommand(
@@ -199,7 +182,7 @@ export async function runCommand(
   flags: CreateFlags,
   session: McpParts = {},
 ): Promise<number> {
-  const { out, globals } = ctx
+  const { out } = ctx
   const { wait } = flags
   const count = wholeNumber(flags.count, '--count', 1, MAX_RUNS)
   if (requested.kind === undefined && requested.input === undefined)
@@ -235,8 +218,7 @@ export async function runCommand(
     })
     const estimate = prices.estimate(request)
     dryRun(ctx, request, count, estimate)
-    const why = globals.local && estimate?.millionths === 0 ? ', because local runs are free' : ''
-    out.note(estimateText(` for ${plural(count, 'run')}${why}`))
+    out.note(estimateText(` for ${plural(count, 'run')}`))
     if (refusal !== undefined) throw refusal
     return EXIT.ok
   }

@@ -52,7 +52,6 @@ export function register(command: Command, { act }: CommandEnvironment): void {
     .option('--no-console', 'Turn off the console: the web page and its endpoints')
     .option('--fault <spec>', 'Inject a fault, for example create:429:RATE_LIMITED:2 (repeatable)', repeated)
     .addOption(level.default(DEFAULTS.logLevel))
-    .optionsGroup('Engine options:')
     .option(
       '--models <path>',
       'Models to serve: a YAML or JSON file, or a folder of *.yaml files (default: previews)',
@@ -62,7 +61,6 @@ export function register(command: Command, { act }: CommandEnvironment): void {
       'Engine of a kind, video or image: a command, or a server such as images:<url> (repeatable)',
       repeated,
     )
-    .optionsGroup('Storage options:')
     .addOption(databaseOption())
     .option(
       '--storage <url>',
@@ -72,7 +70,6 @@ export function register(command: Command, { act }: CommandEnvironment): void {
       '--retain <duration>',
       'Delete outputs older than this, for example 7d (default: keep everything)',
     )
-    .optionsGroup('Server options:')
     .addOption(role.default(DEFAULTS.role))
     .option(
       '--body-limit <size>',

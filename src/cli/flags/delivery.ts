@@ -24,18 +24,17 @@ export const timeoutOption = (what: string, standard: string = SETTINGS.timeout.
 
 export const SHOW = ['--show', 'Draw the results in the terminal'] as const
 
-export const deliveryOptions = (timeout = timeoutOption('How long to wait')): readonly Option[] =>
-  [
-    new Option(
-      '-o, --output <path>',
-      'Download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
-    ),
-    new Option('-d, --download', 'Download into the current folder'),
-    new Option('--overwrite', 'Replace a file that exists'),
-    timeout,
-    new Option(...SHOW),
-    new Option('--sidecar', 'Write <file>.json with model, input, id and times'),
-  ].map((option) => option.helpGroup('Result options:'))
+export const deliveryOptions = (timeout = timeoutOption('How long to wait')): readonly Option[] => [
+  new Option(
+    '-o, --output <path>',
+    'Download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
+  ),
+  new Option('-d, --download', 'Download into the current folder'),
+  new Option('--overwrite', 'Replace a file that exists'),
+  timeout,
+  new Option(...SHOW),
+  new Option('--sidecar', 'Write <file>.json with model, input, id and times'),
+]
 
 /** The flags after validation. */
 export interface Delivery {

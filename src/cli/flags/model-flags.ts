@@ -111,14 +111,12 @@ function parametersOf(model: ModelSchema): readonly Parameter[] {
 }
 
 export const modelOptions = (model: ModelSchema): readonly Option[] =>
-  parametersOf(model)
-    .flatMap((each) => [
-      optionOf(each),
-      ...(each.schema.type === 'boolean'
-        ? [new Option(flagOf(each.name).replace(/^--/, '--no-'), `Turn ${each.flag} off`)]
-        : []),
-    ])
-    .map((option) => option.helpGroup('Model options:'))
+  parametersOf(model).flatMap((each) => [
+    optionOf(each),
+    ...(each.schema.type === 'boolean'
+      ? [new Option(flagOf(each.name).replace(/^--/, '--no-'), `Turn ${each.flag} off`)]
+      : []),
+  ])
 
 /** The parameters that flags set, by their names in the schema and with values of the schema's types. */
 export function parametersGiven(
@@ -152,12 +150,11 @@ export interface CreateFlags extends DeliveryOptions {
 export const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)
 
 /** The flags of `run` for the create. The rare ones are last. */
-export const runOptions = (): readonly Option[] =>
-  [
-    new Option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count),
-    new Option('--dry-run', 'Print the request body that would be sent'),
-    new Option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or unknown'),
-    new Option('--no-wait', 'Print the run id and exit as soon as it is created'),
-    labelOption('Label in the journal (repeatable); never sent'),
-    new Option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`),
-  ].map((option) => option.helpGroup('Run options:'))
+export const runOptions = (): readonly Option[] => [
+  new Option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count),
+  new Option('--dry-run', 'Print the request body that would be sent'),
+  new Option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or unknown'),
+  new Option('--no-wait', 'Print the run id and exit as soon as it is created'),
+  labelOption('Label in the journal (repeatable); never sent'),
+  new Option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`),
+]

@@ -4,12 +4,6 @@ import { HELP } from './examples.js'
 
 export const GLOBAL_OPTIONS = 'Global options:'
 
-/** Groups of a command's own options, in the order of the page. */
-const GROUPS = [
-  ...['Selection options:', 'Model options:', 'Result options:', 'Run options:', 'Options:'],
-  ...['Engine options:', 'Storage options:', 'Server options:'],
-]
-
 /** The command with its parents, for example `rushes run image`. */
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`
@@ -43,16 +37,12 @@ function formatHelp(command: Command, help: Help): string {
   const isProgram = command.parent === null
   const optionRow = (option: Option): Row => [help.optionTerm(option), help.optionDescription(option)]
   const commandRow = (each: Command): Row => [help.subcommandTerm(each), help.subcommandDescription(each)]
-  const groups = help.groupItems(
-    [],
-    help.visibleOptions(command),
-    (each) => each.helpGroupHeading ?? 'Options:',
-  )
-  const globals = groups.get(GLOBAL_OPTIONS) ?? []
-  groups.delete(GLOBAL_OPTIONS)
+  const isGlobal = ({ helpGroupHeading }: Option) => helpGroupHeading === GLOBAL_OPTIONS
+  const options = help.visibleOptions(command)
+  const globals = options.filter(isGlobal)
   const commands = help.groupItems(
     [],
-    // The usage names `help`, and `rushes config help` only repeats `rushes config --help`.
+    // The usage names `help`.
     help.visibleCommands(command).filter((each) => each.name() !== 'help'),
     (each) => each.helpGroup() || 'Commands:',
   )
@@ -61,9 +51,7 @@ function formatHelp(command: Command, help: Help): string {
       'Arguments:',
       help.visibleArguments(command).map((each) => [help.argumentTerm(each), help.argumentDescription(each)]),
     ],
-    ...[...groups]
-      .sort(([a], [b]) => GROUPS.indexOf(a) - GROUPS.indexOf(b))
-      .map(([title, items]): Section => [title, items.map(optionRow)]),
+    ['Options:', options.filter((each) => !isGlobal(each)).map(optionRow)],
     ...[...commands].map(([title, items]): Section => [title, items.map(commandRow)]),
     [GLOBAL_OPTIONS, isProgram ? globals.map(optionRow) : []],
   ]

@@ -89,11 +89,6 @@ export function unknownFlag(typed: string, command: Command, model?: NamedModel)
       help,
     )
   const unknown = `Unknown flag ${flag}.`
-  if (/^--(api-?)?key$/.test(flag))
-    return usageError(
-      `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
-      'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
-    )
   const suggestion = nearest(
     flag,
     options.flatMap(({ long }) => long ?? []),

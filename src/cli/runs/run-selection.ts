@@ -22,11 +22,8 @@ export interface RunChoice {
   readonly label?: readonly string[] | undefined
 }
 
-const SELECTION = 'Selection options:'
-const option = (flags: string, about: string): Option => new Option(flags, about).helpGroup(SELECTION)
-
 const lastOption = (): Option =>
-  option('--last', 'Newest run of the current service; of this machine if none is set')
+  new Option('--last', 'Newest run of the current service; of this machine if none is set')
 
 /** Adds the argument for run ids, and the flags that can be used instead. */
 export function addRunIds(command: Command, { hasAll = false } = {}): Command {
@@ -36,11 +33,12 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
   if (!hasAll) return command
   return command
     .addOption(
-      option('--all', 'Every unfinished run of the current service; of this machine if none is set').default(
-        false,
-      ),
+      new Option(
+        '--all',
+        'Every unfinished run of the current service; of this machine if none is set',
+      ).default(false),
     )
-    .addOption(labelFilter().helpGroup(SELECTION))
+    .addOption(labelFilter())
 }
 
 /** Adds the argument for one run, and `--last`. */

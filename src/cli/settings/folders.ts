@@ -29,19 +29,5 @@ export const addedModelPath = (configFolder: string, model: string): string =>
 export const keptListPath = (stateFolder: string, address: string): string =>
   join(stateFolder, 'models', `${fileNameOf(address)}.json`)
 
-/** Most file systems allow 255 bytes, and a file that is being written has a longer name. */
-const MAX_FILE_NAME_LENGTH = 200
-const HASH_LENGTH = 32
-
-/** Encodes a name for every file system, also one that ignores case. A long name ends with its hash. */
-function fileNameOf(name: string): string {
-  const encoded = [...new TextEncoder().encode(name)]
-    .map((byte) => {
-      const character = String.fromCharCode(byte)
-      return /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`
-    })
-    .join('')
-  if (encoded.length <= MAX_FILE_NAME_LENGTH) return encoded
-  const hash = createHash('sha256').update(name).digest('hex')
-  return `${encoded.slice(0, MAX_FILE_NAME_LENGTH - HASH_LENGTH - 1)}.${hash.slice(0, HASH_LENGTH)}`
-}
+/** A name of any length and any characters, for file systems that ignore case too. */
+const fileNameOf = (name: string): string => createHash('sha256').update(name).digest('hex')

@@ -18,10 +18,7 @@ interface KeySources {
   /** Origin that the key will be sent to. */
   readonly origin: string
   readonly signal: AbortSignal
-  /**
-   * Whether the command that prints the key may write to standard error. If not, an error message includes the first
-   * line of its standard error.
-   */
+  /** Whether the command that prints the key may write to standard error. */
   readonly showsStderr: boolean
   warn(message: string): void
 }
@@ -70,8 +67,6 @@ async function readKeyFile(path: string, { signal, warn }: KeySources): Promise<
   })
 }
 
-const MAX_REASON_BYTES = 300
-
 /**
  * Runs a command, such as a password manager, and returns the first line that it prints. On a terminal the command can
  * ask the user. Without a terminal its standard input is empty, because the standard input of rushes may contain ids or
@@ -90,13 +85,11 @@ async function runKeyCommand(command: string, { env, signal, showsStderr }: KeyS
   const { spawn } = await import('node:child_process')
   const child = spawn(command, {
     ...{ shell: true, env: { ...env }, detached: isGroup },
-    stdio: [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe'],
+    stdio: [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'ignore'],
   })
   const line = new FirstLine(MAX_LINE_BYTES)
-  const reason = new FirstLine(MAX_REASON_BYTES)
-  // Reads both streams to the end, because a command fails when it cannot write its second line.
+  // Reads to the end, because a command fails when it cannot write its second line.
   child.stdout?.on('data', line.add)
-  child.stderr?.on('data', reason.add)
   const closed = once(child, 'close')
   closed.catch(() => {})
   const end = () => {
@@ -114,15 +107,13 @@ async function runKeyCommand(command: string, { env, signal, showsStderr }: KeyS
     // The output of the command may still be in the pipe.
     if (!line.isWhole) await raceAbort(closed, signal)
     if (code === 0) return line.text
-    const outcome = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`
-    throw failed(reason.text.trim() === '' ? `${outcome}.` : `${outcome}: ${reason.text.trim()}`)
+    throw failed(killedBy === null ? `failed with exit code ${code}.` : `was ended by ${killedBy}.`)
   } catch (error) {
     signal.throwIfAborted()
     throw error instanceof RushesError ? error : failed(`could not be started: ${describeReason(error)}.`)
   } finally {
     stopListening()
     child.stdout?.destroy()
-    child.stderr?.destroy()
     child.unref()
   }
 }

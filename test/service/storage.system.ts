@@ -124,66 +124,32 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
       return error as RushesError
     }
 
-    test('checks every permission that it needs, and leaves no object behind', async () => {
-      const storage = await openStorage(`s3://${store.bucket}/a/b/`)
-      storage.close?.()
-      const operations = store.requests.map((request) => request.replace(/\?.*|\.check-\w+/g, ''))
-      expect(operations).toEqual([
-        'GET /bucket/',
-        'PUT /bucket/a/b/',
-        'GET /bucket/a/b/',
-        'DELETE /bucket/a/b/',
-      ])
-      expect(store.keys()).toEqual([])
-    })
-
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' }
     const nowhere = { AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' }
     test.each([
-      ['a bucket that does not exist', 's3://other/x', {}, 'NoSuchBucket (404)'],
+      ['a bucket that does not exist', 's3://other/x', {}, 'NotFound (404)'],
       [
         'wrong credentials, which are not repeated',
         's3://bucket/x',
         { AWS_ACCESS_KEY_ID: 'AKIDWRONG', AWS_SECRET_ACCESS_KEY: 'a-secret' },
-        'InvalidAccessKeyId (403)',
+        'Unknown (403)',
       ],
       ['no credentials', 's3://bucket/x', { ...none, ...nowhere }, 'CredentialsProviderError'],
     ])('refuses %s', async (_name, url, env, reason) => {
       const { message, hint, code, cause } = await refusal(url, env)
-      expect([code, message]).toEqual(['usage', `--storage ${url}: ListObjectsV2 failed: ${reason}.`])
+      expect([code, message]).toEqual(['usage', `--storage cannot be used: ${reason}.`])
       expect(hint).toContain('the name of the bucket, the credentials and their rights')
       expect(`${message}${hint}${cause}`).not.toMatch(/AKIDWRONG|a-secret/)
-    })
-
-    test('refuses a bucket without write permission', async () => {
-      store.intercept(({ method }, response) => {
-        if (method !== 'PUT') return false
-        response
-          .writeHead(403, { 'content-type': 'application/xml' })
-          .end('<Error><Code>AccessDenied</Code></Error>')
-        return true
-      })
-      const { message } = await refusal('s3://bucket/x')
-      expect(message).toBe('--storage s3://bucket/x: PutObject failed: AccessDenied (403).')
     })
 
     test('warns about a storage that does not answer, and uses it later', async () => {
       await store.stop()
       const warnings: string[] = []
       const storage = await openStorage('s3://bucket/x', { warn: (line) => warnings.push(line) })
-      expect(warnings).toEqual([
-        expect.stringContaining('--storage s3://bucket/x does not answer: connection refused.'),
-      ])
+      expect(warnings).toEqual([expect.stringContaining('--storage does not answer: connection refused.')])
       await store.restart()
       await storage.files.put('token/a.png', { bytes: Buffer.from('a') })
       expect(store.keys()).toEqual(['x/token/a.png'])
-    })
-
-    test('refuses an endpoint that is not a URL', async () => {
-      inEnvironment({ ...store.env, AWS_ENDPOINT_URL_S3: 'localhost:9000' })
-      await expect(openStorage('s3://bucket/x')).rejects.toThrow(
-        '"localhost:9000" is not an http or https URL',
-      )
     })
   })
 })
@@ -206,6 +172,6 @@ test.each(['bucket', 's3://', 'gs://bucket/x', 's3://bucket/../x', 's3://bucket?
 
 test('a storage URL with credentials is refused without repeating them', () => {
   expect(() => parseStorageUrl('s3://AKID:secret@bucket/x')).toThrow(
-    /^--storage: the URL must not contain credentials\.$/,
+    /^--storage is not a valid storage URL\.$/,
   )
 })

@@ -39,8 +39,8 @@ export interface FileReader {
 
 export interface FileWriter {
   /**
-   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved. Writes
-   * nothing if the key exists with the same size. If the storage does not respond, rejects with `StorageUnavailable`, as
+   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved.
+   * If the storage does not respond, rejects with `StorageUnavailable`, as
    * do all other methods.
    */
   put(key: string, source: FileSource, options?: PutOptions): Promise<void>

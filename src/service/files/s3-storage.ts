@@ -2,13 +2,10 @@
  * `--storage s3://bucket/prefix`: stores outputs and inputs in an S3-compatible storage, so that all nodes can read
  * them. This file and the AWS SDK are loaded only with this option.
  *
- * The start checks that objects can be listed, written, read and removed. If the storage refuses an operation, it
- * throws a usage error. If the storage does not respond, it only warns: nodes restart in any order, and runs wait for
- * the storage.
+ * The start asks for the bucket. If the storage refuses that, it throws a usage error. If the storage does not respond, it only
+ * warns: nodes restart in any order, and runs wait for the storage.
  */
-import { randomBytes } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { PassThrough, type Readable } from 'node:stream'
 import {
   DeleteObjectCommand,
@@ -17,7 +14,6 @@ import {
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
-  PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
@@ -34,11 +30,9 @@ import {
 } from './contract.js'
 import { asStorageError, describeProblem, isMissing, isNotFound } from './s3-errors.js'
 
-/** Timeouts of one attempt. The client makes three attempts. */
+/** Timeouts of one attempt. The client makes three attempts. A part of an upload has 5 MiB. */
 const CONNECT_TIMEOUT_MS = 2_000
-const ANSWER_TIMEOUT_MS = 10_000
-/** Timeout of one part of an upload: 8 MiB at 0.6 Mbit/s. */
-const PART_TIMEOUT_MS = 120_000
+const ANSWER_TIMEOUT_MS = 30_000
 /** Maximum time without a byte in a response: the storage or the reader has stopped. */
 const IDLE_TIMEOUT_MS = 60_000
 const START_TIMEOUT_MS = 10_000
@@ -62,54 +56,37 @@ interface BucketPath {
 /** Throws `RushesError` (usage) if the URL is invalid or the storage refuses an operation that the service needs. */
 export async function openS3Storage({ url, env, warn }: S3StorageOptions): Promise<Storage> {
   const { bucket, prefix } = parseStorageUrl(url)
-  const client = await createClient(env, ANSWER_TIMEOUT_MS)
-  const uploads = await createClient(env, PART_TIMEOUT_MS)
-  try {
-    await checkAccess(client, { bucket, prefix }, url, warn)
-  } catch (error) {
+  const client = await createClient(env)
+  const findBucket = (limitMs: number) =>
+    client.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: AbortSignal.timeout(limitMs) })
+  await findBucket(START_TIMEOUT_MS).catch((error) => {
+    const { reason, isTemporary } = describeProblem(error)
+    if (isTemporary) return warn(`--storage does not answer: ${reason}. Runs wait until it does. ${HINT}`)
     client.destroy()
-    uploads.destroy()
-    throw error
-  }
+    throw usageError(`--storage cannot be used: ${reason}.`, HINT)
+  })
   return {
-    files: createS3Files({ client, uploads, bucket, prefix }),
-    async check() {
-      try {
-        const abortSignal = AbortSignal.timeout(CHECK_TIMEOUT_MS)
-        await client.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal })
-      } catch (error) {
-        throw asStorageError(error, 'HeadBucket')
-      }
-    },
-    close() {
-      client.destroy()
-      uploads.destroy()
-    },
+    files: createS3Files({ client, bucket, prefix }),
+    check: async () => void (await orStorageError('HeadBucket', findBucket(CHECK_TIMEOUT_MS))),
+    close: () => client.destroy(),
   }
 }
 
 export function parseStorageUrl(url: string): BucketPath {
   const [, bucket, path = ''] =
     /^s3:\/\/([a-z0-9][a-z0-9._-]{1,62})(?:\/([^?#\\\u0000-\u001f\u007f]*))?$/i.exec(url) ?? []
-  // Does not print the URL, because it may contain a secret.
-  if (/^\w+:\/\/[^/]*@/.test(url))
-    throw usageError(
-      '--storage: the URL must not contain credentials.',
-      'Put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use AWS_PROFILE.',
-    )
   const parts = path.split('/').filter((part) => part !== '')
   if (bucket === undefined || parts.some((part) => /^\.\.?$/.test(part)))
+    // Does not print the URL, because it may contain a secret.
     throw usageError(
-      `--storage: "${url}" is not a valid storage URL.`,
-      'Example: s3://bucket/prefix. For a store other than AWS, set AWS_ENDPOINT_URL_S3 too.',
+      '--storage is not a valid storage URL.',
+      'Example: s3://bucket/prefix, with its credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a profile.',
     )
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
 }
 
-async function createClient(env: S3StorageOptions['env'], requestTimeout: number): Promise<S3Client> {
+async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
-  if (endpoint !== undefined && endpoint !== '' && !/^https?:\/\//i.test(endpoint))
-    throw usageError(`AWS_ENDPOINT_URL_S3: "${endpoint}" is not an http or https URL.`)
   // Disables the SDK's advice to update Node.js: the SDK is part of the build, so users cannot follow the advice, and
   // the log has a different format.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
@@ -125,7 +102,7 @@ async function createClient(env: S3StorageOptions['env'], requestTimeout: number
     maxAttempts: 3,
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
-      requestTimeout,
+      requestTimeout: ANSWER_TIMEOUT_MS,
       throwOnRequestTimeout: true,
       socketTimeout: IDLE_TIMEOUT_MS,
       // No limit here, because slow downloads would then delay the renderers. The service limits its own connections.
@@ -140,40 +117,6 @@ async function createClient(env: S3StorageOptions['env'], requestTimeout: number
   return new S3Client({ ...options, ...(endpoint && { endpoint }), region })
 }
 
-async function checkAccess(
-  client: S3Client,
-  { bucket, prefix }: BucketPath,
-  url: string,
-  warn: S3StorageOptions['warn'],
-): Promise<void> {
-  const Bucket = bucket
-  const Key = `${prefix}.check-${randomBytes(8).toString('hex')}`
-  const options = { abortSignal: AbortSignal.timeout(START_TIMEOUT_MS) }
-  const operations = {
-    ListObjectsV2: () =>
-      client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: 1 }), options),
-    PutObject: () => client.send(new PutObjectCommand({ Bucket, Key, Body: 'rushes' }), options),
-    async GetObject() {
-      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }), options)
-      await Body?.transformToByteArray()
-    },
-    DeleteObject: () => client.send(new DeleteObjectCommand({ Bucket, Key }), options),
-  }
-  let operation = ''
-  try {
-    for (const [name, attempt] of Object.entries(operations)) {
-      operation = name
-      await attempt()
-    }
-  } catch (error) {
-    const { reason, isTemporary } = describeProblem(error)
-    if (!isTemporary) throw usageError(`--storage ${url}: ${operation} failed: ${reason}.`, HINT)
-    warn(
-      `--storage ${url} does not answer: ${reason}. Runs wait until it does, and \`/readyz\` responds with 503. ${HINT}`,
-    )
-  }
-}
-
 const HINT =
   'Check the name of the bucket, the credentials and their rights (docs/operations.md), AWS_REGION and AWS_ENDPOINT_URL_S3.'
 
@@ -181,8 +124,6 @@ const SIGNED_FOR_S = 3_600
 
 export interface S3FilesOptions {
   readonly client: S3Client
-  /** Its requests have the time that a part takes. Default: `client`. */
-  readonly uploads?: S3Client
   readonly bucket: string
   /** Empty, or ends with a slash. */
   readonly prefix: string
@@ -190,20 +131,11 @@ export interface S3FilesOptions {
   readonly pageSize?: number | undefined
 }
 
-const bytesOf = async (source: FileSource): Promise<number> =>
-  'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
-
 /**
  * Files in a bucket, below a prefix. An upload becomes visible when it is complete. All errors are `StorageUnavailable`. The
  * storage's clock sets the time of an object.
  */
-export function createS3Files({
-  client,
-  uploads = client,
-  bucket,
-  prefix,
-  pageSize,
-}: S3FilesOptions): FileStore {
+export function createS3Files({ client, bucket, prefix, pageSize }: S3FilesOptions): FileStore {
   const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
   /**
@@ -245,13 +177,8 @@ export function createS3Files({
 
   return {
     async put(key, source, { contentType, signal }: PutOptions = {}) {
-      const head = await fetchHead(key)
-      // Compares sizes, because a storage that stores in several steps may have kept a part if it was stopped in
-      // between.
-      const bytes = await bytesOf(source)
-      if (head?.ContentLength === bytes) return
       signal?.throwIfAborted()
-      await upload(uploads, { ...objectAt(key), ContentType: contentType }, source, bytes, signal)
+      await upload(client, { ...objectAt(key), ContentType: contentType }, source, signal)
     },
     async find(key) {
       const head = await findHead(key)
@@ -286,17 +213,10 @@ async function upload(
   client: S3Client,
   object: { readonly Bucket: string; readonly Key: string; readonly ContentType: string | undefined },
   source: FileSource,
-  bytes: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  // The size is read before the file is opened: an error of a stream without a reader would end the process.
-  const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
-  const started = new Upload({
-    client,
-    params: { ...object, Body },
-    partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
-    queueSize: CONCURRENT_PARTS,
-  })
+  const Body = 'bytes' in source ? source.bytes : (await open(source.path)).createReadStream()
+  const started = new Upload({ client, params: { ...object, Body } })
   const forget = onAbort(signal, () => void started.abort())
   try {
     await started.done()
@@ -324,8 +244,3 @@ function withStorageErrors(body: Readable): Readable {
   stream.on('close', () => body.destroy())
   return body.pipe(stream)
 }
-
-const MIN_PART_BYTES = 8 * 1_048_576
-const MAX_PARTS = 10_000
-/** Maximum number of parts in flight. Each part is held in memory. */
-const CONCURRENT_PARTS = 2

@@ -27,12 +27,6 @@ import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/ind
 import type { UserRecord } from './store/users.js'
 import { addLink } from './web/sessions.js'
 
-interface AdminRunFilter {
-  readonly account?: string | undefined
-  readonly status?: LocalStatus | undefined
-  readonly limit?: number | undefined
-}
-
 export interface UserWithLink {
   readonly user: UserRecord
   /** Token of a single-use sign-in link, valid for 15 minutes. */
@@ -70,8 +64,8 @@ export async function openAdministration(options: AdministrationOptions): Promis
   return new Administration(store, clock, folders.database)
 }
 
-/** Number of runs that one query reads. */
-const MAX_LISTED = 500
+/** Number of runs in a list. */
+const MAX_LISTED = 100
 
 /**
  * All methods throw `RushesError` (usage) for a missing object or a change that is not allowed, and then change
@@ -170,18 +164,10 @@ export class Administration {
     return await this.account(account)
   }
 
-  /** Lists runs of all accounts or of one, newest first. */
-  async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }: AdminRunFilter) {
+  /** Lists the newest runs of all accounts or of one. */
+  async runs(account?: string, status?: LocalStatus): Promise<readonly ListedRun[]> {
     const accountId = account === undefined ? undefined : (await this.account(account)).id
-    const runs: ListedRun[] = []
-    let before: number | undefined
-    do {
-      const page = { accountId, status, before, limit: Math.min(MAX_LISTED, limit - runs.length) }
-      const found = await this.#store.listRuns(page)
-      runs.push(...found.runs)
-      before = found.next
-    } while (before !== undefined && runs.length < limit)
-    return runs
+    return (await this.#store.listRuns({ accountId, status, limit: MAX_LISTED })).runs
   }
 
   /** Cancels a run of any account and model. A run that has ended stays as it is. */
@@ -234,7 +220,7 @@ export class Administration {
 
   async #user(written: string): Promise<UserRecord> {
     const email = checkedEmail(written)
-    const [user] = await this.#store.listUsers({ email })
+    const user = await this.#store.findUser(email)
     if (user !== undefined) return user
     throw usageError(`User ${email} does not exist.`, 'List the users with `rushes admin user list`.')
   }

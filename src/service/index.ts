@@ -81,7 +81,7 @@ export async function createService(given: ServiceOptions): Promise<Service> {
   const onError = createErrorLog(log, clock)
   const { folders, opened } = await openData(options.dataFolder, (path) => openDatabase(options, path))
   const { store, keys } = opened
-  const storage = options.storage ?? createLocalStorage(folders.files, clock)
+  const storage = options.storage ?? createLocalStorage(folders.files)
   const baseUrl: BaseUrl = (request) =>
     publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL
   const node: Node = { options, folders, onError, store, storage, baseUrl }

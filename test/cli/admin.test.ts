@@ -109,7 +109,7 @@ it('admin prints its lists as rows in a pipe, as a table on a terminal, and as J
     '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
   )
   expect(outputOf(await admin('key list --account acme'))).toMatch(
-    /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\trk_[\w-]{6}\t\S+\n$/,
+    /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t20\/10s\n$/,
   )
   const table = await admin('account list', { tty: { stdout: true, stderr: true } })
   expect(lines(table.stdout)[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
@@ -132,8 +132,7 @@ it('admin lists the runs of all accounts, of one, and of one status', async () =
     expect.stringMatching(/\tdefault\t/),
     expect.stringMatching(/\tacme\t/),
   ])
-  expect(await rows('--account acme --limit 1')).toEqual([all[2]])
-  expect(await rows('--limit 0')).toEqual(all)
+  expect(await rows('--account acme')).toEqual([all[2]])
   expect(await rows('--status failed')).toEqual([])
   const [object] = objects(outputOf(await admin('run list --json')))
   expect(object).toMatchObject({ account: 'default', prompt: 'a fox', price: 1, refunded: false })

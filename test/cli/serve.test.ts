@@ -32,21 +32,16 @@ it.each<[url: string, publicUrl: string | undefined, where: string, flags: strin
 ])(
   'serve at %s with the public URL %s%s names the command for a sign-in link',
   (url, publicUrl, where, flags) => {
-    const linesOf = (user: string | undefined) =>
-      consoleLines(publicUrl ?? url, { linkToken: undefined, user }, where)
-    expect(linesOf('owner@localhost')).toEqual([
+    expect(consoleLines(publicUrl ?? url, { linkToken: undefined }, where)).toEqual([
       `Console: ${publicUrl ?? url}/`,
-      `To get a sign-in link: \`rushes admin user link owner@localhost${flags}\`.`,
+      `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`,
     ])
-    expect(linesOf(undefined).at(-1)).toBe(
-      `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
-    )
   },
 )
 
 it('serve prints a sign-in link on the first start, and nothing without a console', () => {
   const base = 'http://127.0.0.1:8000'
-  expect(consoleLines(base, { linkToken: 't', user: 'owner@localhost' }, '')).toEqual([
+  expect(consoleLines(base, { linkToken: 't' }, '')).toEqual([
     'Console: http://127.0.0.1:8000/link/t',
     'Single-use sign-in link; expires in 15 minutes.',
   ])
@@ -107,12 +102,11 @@ it('serve has a console if its files are there, and none with --no-console', asy
 })
 
 it('serve names the default models of --models, and as an API node needs no file of an engine', async () => {
-  const { code, variables, stderr } = await serveModels('--role', 'api')
+  const { code, variables } = await serveModels('--role', 'api')
   expect({ code, variables }).toMatchObject({
     code: 0,
     variables: { RUSHES_IMAGE_MODEL: 'acme/three', RUSHES_VIDEO_MODEL: 'rushes/preview-video' },
   })
-  expect(stderr).toContain('These are the default models. To list all 4: `rushes models --refresh`.')
 })
 
 it('serve checks the models of --models before it listens', async () => {
@@ -144,12 +138,10 @@ it('serve --host 0.0.0.0 says that it listens on all addresses', async () => {
 
 it.each([
   ['64MiB', 64 * 1_048_576],
-  ['1.5MB', 1_500_000],
-  ['0.5 KiB', 512],
   ['1048576', 1_048_576],
 ])('--body-limit %s is %i bytes', (text, bytes) => expect(sizeOf(text)).toBe(bytes))
 
-it.each(['', '0', '0.1B', '1.MB', '.5MB', '5 apples'])('--body-limit %j is refused', (text) => {
+it.each(['', '0', '1.5MiB', '5MB', '5 apples'])('--body-limit %j is refused', (text) => {
   expect(() => sizeOf(text)).toThrow(/is not a valid size/)
 })
 
@@ -160,11 +152,11 @@ it.each<[text: string, url: string]>([
 ])('--public-url %s is %s', (text, url) => expect(publicUrlOf(text)).toBe(url))
 
 it.each<[text: string, says: RegExp]>([
-  ['ftp://x.example', /is not an http or https URL/],
-  ['https://x.exa\nmple', /is not an http or https URL/],
-  ['https://x.example?a=1', /must not contain a query or a fragment/],
-  ['https://ann:secret@x.example', /must not contain a user name or a password/],
-  ['https://:secret@x.example', /must not contain a user name or a password/],
+  ['ftp://x.example', /must be an http or https URL without/],
+  ['https://x.exa\nmple', /must be an http or https URL without/],
+  ['https://x.example?a=1', /must be an http or https URL without/],
+  ['https://ann:secret@x.example', /must be an http or https URL without/],
+  ['https://:secret@x.example', /must be an http or https URL without/],
 ])('--public-url %j is refused, and no password is printed', (text, message) => {
   const refused = () => publicUrlOf(text)
   expect(refused).toThrow(message)

@@ -7,7 +7,6 @@ import {
   ask,
   createCommandedEngine,
   created,
-  createManualClock,
   createTestService,
   ended,
   FOX,
@@ -108,7 +107,7 @@ test('closing does not wait for a render that cannot be stopped, and requeues it
 
 /** A storage that answers no call once it is stalled, except that a put stops when it is aborted. */
 function createStallingStorage() {
-  const real = createLocalFiles(temporaryFolder(), createManualClock())
+  const real = createLocalFiles(temporaryFolder())
   const state = { isStalled: false, unanswered: 0 }
   function answer<Result>(call: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (!state.isStalled) return call()

@@ -46,7 +46,7 @@ async function open() {
   const path = join(root, 'service.db')
   const store = openStore(path)
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
-  const storage = createLocalStorage(folder, clock)
+  const storage = createLocalStorage(folder)
   const foreign: string[] = []
   const retentionOf = (options: Partial<RetentionOptions> = {}) =>
     new Retention({

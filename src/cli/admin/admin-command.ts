@@ -15,7 +15,6 @@ export interface AdminFlags {
   readonly allowIp?: readonly string[]
   readonly balance?: string
   readonly expires?: string
-  readonly limit?: string
   readonly name?: string
   readonly publicUrl?: string
   readonly quota?: string

@@ -40,27 +40,19 @@ export const keyCommands: readonly AdminCommand[] = [
     about: 'List keys with their usage and limits',
     options: (command) => command.option('--account <account>', 'Only keys of this account'),
     async work({ ctx: { out, clock }, admin, flags: { account } }) {
-      const nowMs = clock.now()
-      // On a terminal the time of the day is left out, so that the columns fit.
-      const timeOf = (ms: number | undefined) =>
-        isoOrNull(ms)?.slice(0, out.stdoutIsTerminal ? 'YYYY-MM-DD'.length : undefined)
       await printList(out, await admin.keys(account), {
         header: KEY_HEADER,
         cells: (key) => [
           key.id,
           key.account,
           key.name,
-          keyStateOf(key, nowMs),
+          keyStateOf(key, clock.now()),
           usageText(key.spent, key.spendLimit),
           usageText(key.used, key.quota),
           key.allowedIps?.join(' ') ?? 'any',
-          timeOf(key.expiresAtMs) ?? 'never',
-          timeOf(key.createdAtMs),
+          isoOrNull(key.expiresAtMs) ?? 'never',
           formatRate(key.rate ?? RUNS_LIMIT),
-          key.prefix,
-          timeOf(key.usedAtMs),
         ],
-        optional: KEY_OPTIONAL,
         json: keyJson,
       })
     },
@@ -145,24 +137,7 @@ const keyJson = (key: KeyDetails) => ({
   last_used_at: isoOrNull(key.usedAtMs),
 })
 
-/** New columns are added at the end, because scripts read columns by position. */
-const KEY_HEADER = [
-  'ID',
-  'ACCOUNT',
-  'KEY',
-  'STATE',
-  'SPENT',
-  'RUNS',
-  'ALLOWED IPS',
-  'EXPIRES',
-  'CREATED',
-  'RATE',
-  'PREFIX',
-  'LAST USED',
-]
-
-/** Shown if they fit, the most important one first. */
-const KEY_OPTIONAL = ['LAST USED', 'ALLOWED IPS', 'PREFIX', 'RATE', 'CREATED']
+const KEY_HEADER = ['ID', 'ACCOUNT', 'KEY', 'STATE', 'SPENT', 'RUNS', 'ALLOWED IPS', 'EXPIRES', 'RATE']
 
 const usageText = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`

@@ -1,25 +1,21 @@
 /** `rushes admin run`: the runs of all accounts of a service, and decisions on runs whose outcome is unknown. */
-import { DEFAULTS } from '../../protocol/defaults.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { isoOrNull, isoTime } from '../../protocol/units.js'
 import type { StoredRun } from '../../service/store/run.js'
-import { choiceOption, wholeNumber } from '../flags/values.js'
+import { choiceOption } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
 import type { AdminCommand } from './admin-command.js'
 
 export const runCommands: readonly AdminCommand[] = [
   {
     usage: 'list',
-    about: 'List the runs of all accounts, newest first',
+    about: 'List the newest 100 runs of all accounts',
     options: (command) =>
       command
         .option('--account <account>', 'Only runs of this account')
-        .addOption(choiceOption('--status <status>', 'Only runs with this status', LOCAL_STATUSES))
-        .option('--limit <n>', 'Show the newest N; 0 for all', DEFAULTS.listLimit),
-    async work({ ctx: { out }, admin, flags }) {
-      const { account, status, limit: written = '' } = flags
-      const limit = wholeNumber(written, '--limit', 0, 1_000_000_000) || undefined
-      const runs = await admin.runs({ account, status, limit })
+        .addOption(choiceOption('--status <status>', 'Only runs with this status', LOCAL_STATUSES)),
+    async work({ ctx: { out }, admin, flags: { account, status } }) {
+      const runs = await admin.runs(account, status)
       await printList(out, runs, {
         header: ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT'],
         cells: (run) => [

@@ -6,7 +6,7 @@ import { isDiskFull } from '../../host/file-system.js'
 import { quoteWord, variableLine } from '../../host/shell.js'
 import { errorCode } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
-import { KINDS, type ModelDocument } from '../../protocol/models.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import type { EngineParts } from '../../service/engines/settings.js'
 import { isOnAllAddresses } from '../../service/http/connections.js'
 import type { Metrics } from '../../service/http/metrics.js'
@@ -71,11 +71,7 @@ export function register(command: Command, { act }: CommandEnvironment): void {
       'Delete outputs older than this, for example 7d (default: keep everything)',
     )
     .addOption(role.default(DEFAULTS.role))
-    .option(
-      '--body-limit <size>',
-      'Maximum size of a request body: 64MiB, 500kB or bytes',
-      DEFAULTS.bodyLimit,
-    )
+    .option('--body-limit <size>', 'Maximum size of a request body, in MiB or bytes', DEFAULTS.bodyLimit)
     .option(
       '--trust-proxy <cidr>',
       'Trust X-Forwarded-For from this IP address or CIDR range (repeatable)',
@@ -234,9 +230,7 @@ function announce(
   if (out.mode.json) {
     out.json({
       url,
-      role,
       data: dataFolder,
-      ...(databaseUrl !== undefined && { database: nameOf(databaseUrl) }),
       ...(apiKey !== undefined && { api_key: apiKey }),
       models: { image, video },
       ...(link !== undefined && { console: link }),
@@ -260,8 +254,6 @@ function announce(
     RUSHES_VIDEO_MODEL: video,
   }
   for (const [name, value] of Object.entries(variables)) out.line(variableLine(name, value))
-  if (models.length > KINDS.length)
-    out.note(`These are the default models. To list all ${models.length}: \`rushes models --refresh\`.`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   const admin = databaseUrl === undefined ? dataWords : ' --database <url>'
   for (const line of consoleLines(base, start, admin)) out.note(line)
@@ -289,10 +281,5 @@ export function consoleLines(
   const link = linkOf(base, start)
   if (link !== undefined) return [`Console: ${link}`, 'Single-use sign-in link; expires in 15 minutes.']
   const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
-  return [
-    `Console: ${base}/`,
-    start.user !== undefined
-      ? `To get a sign-in link: \`rushes admin user link ${quoteWord(start.user)}${flags}\`.`
-      : `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
-  ]
+  return [`Console: ${base}/`, `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`]
 }

@@ -4,7 +4,6 @@ import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Storage } from '../../service/files/contract.js'
 import { parseFault } from '../../service/http/faults.js'
@@ -146,12 +145,10 @@ export async function openStorage(
 }
 
 export function sizeOf(text: string): number {
-  const [, amount = '', prefix = '', binary] =
-    /^(\d+(?:\.\d+)?)\s*(?:([kmg])?(i)?b)?$/i.exec(text.trim()) ?? []
-  const base = binary === undefined ? 1000 : 1024
-  const bytes = Math.round(Number(amount) * base ** ['', 'k', 'm', 'g'].indexOf(prefix.toLowerCase()))
+  const [, amount = '', unit] = /^(\d{1,9})(MiB)?$/.exec(text) ?? []
+  const bytes = Number(amount) * (unit === undefined ? 1 : 1_048_576)
   if (bytes >= 1) return bytes
-  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 1.5MB, 1048576.')
+  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 1048576.')
 }
 
 const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
@@ -161,17 +158,11 @@ export const DEFAULT_PUBLIC_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 
 /** Checks the URL and removes slashes at its end, because paths are appended to it. */
 export function publicUrlOf(text: string): string {
-  let problem: string | undefined
   // Checks for white space first, because a URL parser ignores line ends and tabs.
-  if (!/^https?:\/\/[^\s\p{C}]+$/iu.test(text) || !URL.canParse(text))
-    problem = `"${shortened(text)}" is not an http or https URL`
-  // The message does not repeat the URL, which contains a password.
-  else if (new URL(text).username !== '' || new URL(text).password !== '')
-    problem = 'the URL must not contain a user name or a password'
-  else if (/[?#]/.test(text)) problem = `"${shortened(text)}" must not contain a query or a fragment`
-  if (problem === undefined) return text.replace(/\/+$/, '')
+  if (/^https?:\/\/[^\s\p{C}@?#]+$/iu.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '')
+  // The message does not repeat the URL, which may contain a password.
   throw usageError(
-    `--public-url: ${problem}.`,
+    '--public-url must be an http or https URL without a user name, a query or a fragment.',
     'Examples: https://runs.example.com, https://example.com/runs',
   )
 }

@@ -3,22 +3,21 @@
  * does not contain it. A missing folder and every other disk error is `StorageUnavailable`.
  */
 import type { Stats } from 'node:fs'
-import { lstat, mkdir, open, rmdir, stat, utimes } from 'node:fs/promises'
+import { lstat, mkdir, open, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Clock } from '../../host/clock.js'
 import { flushFolder, removeFile, replaceFile, writeAtomically } from '../../host/files.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
 import { type FileSource, type FileStore, type Storage, StorageUnavailable } from './contract.js'
 
 /** Stores files in a folder of the data folder. */
-export const createLocalStorage = (folder: string, clock: Clock): Storage => ({
-  files: createLocalFiles(folder, clock),
+export const createLocalStorage = (folder: string): Storage => ({
+  files: createLocalFiles(folder),
   check: () => checkFolder(folder),
 })
 
 /** `put` moves a source file, so its path must be on the same file system. */
-export function createLocalFiles(folder: string, clock: Clock): FileStore {
+export function createLocalFiles(folder: string): FileStore {
   const pathOf = (key: string) => join(folder, key)
 
   /** Returns undefined if nothing has the path, and the folder exists. */
@@ -56,12 +55,7 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
       if (bytes instanceof Error && !isStored) throw bytes
       try {
         // Replaces a file that a crash of the system left incomplete, and a link.
-        if (!isStored) {
-          await moveIntoPlace(path, source)
-          // Sets the start of the age, independent of the time at which the source was written.
-          const now = new Date(clock.now())
-          await utimes(path, now, now)
-        }
+        if (!isStored) await moveIntoPlace(path, source)
         // Writes the names to the disk before the database records the file as stored.
         for (const each of [folder, ...parentsOf(path)]) await flushFolder(each)
       } catch (error) {

@@ -139,19 +139,15 @@ export function createS3Files({ client, bucket, prefix, pageSize }: S3FilesOptio
   const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
   /**
-   * Returns undefined for a 404. The response has no body, so the 404 can be about the object or the bucket, or come
-   * from a proxy.
+   * Returns undefined only if the body of a second response says that the object is missing: a 404 without a body can also be
+   * about the bucket, or come from a proxy.
    */
-  const fetchHead = (key: string): Promise<HeadObjectCommandOutput | undefined> =>
-    client.send(new HeadObjectCommand(objectAt(key))).catch((error) => {
-      if (isNotFound(error)) return undefined
-      throw asStorageError(error, 'HeadObject')
-    })
-
-  /** Returns undefined only if the body of a second response says that the object is missing. */
   async function findHead(key: string): Promise<HeadObjectCommandOutput | undefined> {
-    const head = await fetchHead(key)
-    if (head !== undefined) return head
+    try {
+      return await client.send(new HeadObjectCommand(objectAt(key)))
+    } catch (error) {
+      if (!isNotFound(error)) throw asStorageError(error, 'HeadObject')
+    }
     try {
       const { Body } = await client.send(new GetObjectCommand({ ...objectAt(key), Range: 'bytes=0-0' }))
       ;(Body as Readable).destroy()
@@ -159,11 +155,7 @@ export function createS3Files({ client, bucket, prefix, pageSize }: S3FilesOptio
       if (isMissing(error)) return undefined
       throw asStorageError(error, 'GetObject')
     }
-    // The object was stored after the first request.
-    const stored = await fetchHead(key)
-    if (stored === undefined)
-      throw new StorageUnavailable('HeadObject: NotFound (404), and GetObject finds it')
-    return stored
+    throw new StorageUnavailable('HeadObject: NotFound (404), and GetObject finds it')
   }
 
   async function read(key: string, range: ByteRange | undefined): Promise<Readable> {

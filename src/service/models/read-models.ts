@@ -45,31 +45,22 @@ export interface SourceDocument {
   readonly report: ReportProblem
 }
 
-/** More than a service can show in one list. */
-const MAX_MODELS = 1_000
 const MAX_FILE_MIB = 4
 const MAX_CONCURRENCY = 64
 
 /** Throws `usage` with all problems. Returns at least one model. */
 export function readModels({ path, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
   const found: SourceProblem[] = []
-  const files = filesAt(path)
-  const sources = files.flatMap((file) => {
+  const sources = filesAt(path).flatMap((file) => {
     const text = readTextFile(file, MAX_FILE_MIB, (reason) =>
       found.push({ file, message: `the file ${reason}` }),
     )
     return text === undefined ? [] : readDocuments(text, file, (problem) => found.push(problem))
   })
-  if (sources.length > MAX_MODELS)
-    throw usageError(`${shownPath(path)} has ${sources.length} models; the limit is ${MAX_MODELS}.`)
   const described = sources.map((source) => ({ source, document: readOwnDocument(source) }))
   checkTogether(described.flatMap(({ source, document }) => (document ? [{ source, document }] : [])))
   const models = described.flatMap(({ source, document }) => readModel(source, document, options) ?? [])
-  if (found.length > 0) {
-    const order = (one: SourceProblem, other: SourceProblem) =>
-      files.indexOf(one.file) - files.indexOf(other.file)
-    throw problemsError(`The models in ${shownPath(path)} have`, found.toSorted(order))
-  }
+  if (found.length > 0) throw problemsError(`The models in ${shownPath(path)} have`, found)
   return models
 }
 

@@ -44,13 +44,6 @@ const MAX_PASSWORD_LENGTH = 1_000
 const normalizedPassword = (password: string): string => password.normalize('NFKC')
 
 /**
- * Returns the length in code points: the smaller of the lengths before and after normalization, which can turn one
- * ligature into 18 letters, and two characters into one.
- */
-const passwordLength = (password: string): number =>
-  Math.min(...[password, normalizedPassword(password)].map((form) => [...form].length))
-
-/**
  * Returns whether a password contains control characters or unpaired surrogates: users cannot type them, and the key
  * derivation treats some of them as equal.
  */
@@ -64,7 +57,7 @@ export function checkNewPassword(password: string): void {
 
 function passwordProblem(password: string): string | undefined {
   if (hasForbiddenCharacter(password)) return 'has control characters or incomplete characters'
-  const length = passwordLength(password)
+  const { length } = [...password]
   if (length < MIN_PASSWORD_LENGTH) return `has fewer than ${MIN_PASSWORD_LENGTH} characters`
   if (length > MAX_PASSWORD_LENGTH) return `has more than ${MAX_PASSWORD_LENGTH} characters`
   return undefined

@@ -104,10 +104,6 @@ function readExpiry(text: string, what: string, nowMs: number): number | undefin
 
 const MAX_NAME_LENGTH = 100
 
-/** Invisible joiner inside an emoji: 👩‍💻 is a woman, the joiner and a laptop. Anywhere else it is refused. */
-const JOINER_IN_EMOJI =
-  /(?<=\p{Extended_Pictographic}(\p{Emoji_Modifier}|\ufe0f)?)\u200d(?=\p{Extended_Pictographic})/gu
-
 /** Control, format, incomplete, private and unassigned characters, and line and paragraph separators. */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u
 
@@ -116,10 +112,7 @@ const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u
  * name could reverse the text around it.
  */
 export const isPlainName = (name: string): boolean =>
-  name !== '' &&
-  name.length <= MAX_NAME_LENGTH &&
-  name.trim() === name &&
-  !INVISIBLE.test(name.replace(JOINER_IN_EMOJI, ''))
+  name !== '' && name.length <= MAX_NAME_LENGTH && name.trim() === name && !INVISIBLE.test(name)
 
 /** Returns the name. Throws `RushesError` (usage) if it is not valid. `what`: for example `a key`. */
 export function checkName(name: string, what: string): string {

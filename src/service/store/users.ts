@@ -51,8 +51,6 @@ export interface SessionRecord extends ListedSession {
   readonly user: UserRecord
 }
 
-/** Maximum number of users of an account that are listed. */
-const MAX_ACCOUNT_USERS = 200
 /** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
 const MAX_EXPIRED = 500
 
@@ -124,16 +122,10 @@ export function createUserStore({ transaction, repeatable, get, all }: Database)
       const row = await get(find, { email })
       return row && recordOf(row)
     },
-    /** Oldest first. All users, one user, or at most `MAX_ACCOUNT_USERS` of an account. */
-    async listUsers(of: { readonly accountId?: number; readonly email?: string } = {}) {
-      const where =
-        of.email !== undefined
-          ? 'WHERE users.email = :email'
-          : of.accountId === undefined
-            ? ''
-            : 'WHERE users.account_id = :accountId'
-      const limit = of.accountId === undefined ? '' : `LIMIT ${MAX_ACCOUNT_USERS}`
-      const rows = await all(`SELECT ${USER_COLUMNS} FROM ${USERS} ${where} ORDER BY users.id ${limit}`, of)
+    /** Oldest first. All users, or those of an account. */
+    async listUsers(accountId?: number) {
+      const where = accountId === undefined ? '' : 'WHERE users.account_id = :accountId'
+      const rows = await all(`SELECT ${USER_COLUMNS} FROM ${USERS} ${where} ORDER BY users.id`, { accountId })
       return rows.map((row) => recordOf<UserRecord>(row))
     },
     /** Returns false if the user does not exist. */

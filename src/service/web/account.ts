@@ -14,7 +14,7 @@ export async function sendAccountPage(
   const nowMs = clock.now()
   const [sessions, users] = await Promise.all([
     store.listSessions(user.id, nowMs),
-    store.listUsers({ accountId: user.accountId }),
+    store.listUsers(user.accountId),
   ])
   return site.page(reply, AccountPage, {
     nowMs,

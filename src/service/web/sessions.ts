@@ -199,8 +199,6 @@ export const linkPath = (token: string): string => `/link/${token}`
 export interface ConsoleStart {
   /** Token of a single-use sign-in link for the first user. Set only on the first start. */
   readonly linkToken: string | undefined
-  /** Email of the first user. Undefined if there are no users. */
-  readonly user: string | undefined
 }
 
 /**
@@ -215,7 +213,7 @@ export async function startConsole(
   if (isFirstStart) {
     const accountId = await store.ensureAccount({ ...FIRST_ACCOUNT, nowMs })
     const userId = await store.addUser({ email: FIRST_EMAIL, accountId, nowMs })
-    if (userId !== undefined) return { linkToken: await addLink(store, userId, nowMs), user: FIRST_EMAIL }
+    if (userId !== undefined) return { linkToken: await addLink(store, userId, nowMs) }
   }
-  return { linkToken: undefined, user: (await store.listUsers())[0]?.email }
+  return { linkToken: undefined }
 }

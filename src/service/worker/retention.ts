@@ -125,15 +125,9 @@ async function removeAbandonedFolders({ work, store, clock, onError }: Retention
   for (const { name } of names.filter((each) => !owners.has(each.name))) {
     const path = join(work, name)
     try {
-      if (clock.now() - (await changedAtMs(path)) > ABANDONED_AFTER_MS) await removeFolder(path)
+      if (clock.now() - (await lstat(path)).mtimeMs > ABANDONED_AFTER_MS) await removeFolder(path)
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') onError(error)
     }
   }
-}
-
-async function changedAtMs(folder: string): Promise<number> {
-  const paths = [folder, ...(await readdir(folder)).map((name) => join(folder, name))]
-  const stats = await Promise.all(paths.map((path) => lstat(path)))
-  return Math.max(...stats.map(({ mtimeMs }) => mtimeMs))
 }

@@ -12,15 +12,14 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { filesContract } from '../../contract/files.js'
-import { createManualClock, temporaryFolder } from '../../support/index.js'
+import { temporaryFolder } from '../../support/index.js'
 
 function open() {
   const root = temporaryFolder()
   const [folder, work] = [join(root, 'outputs'), join(root, 'work')]
   for (const each of [folder, work]) mkdirSync(each)
-  const clock = createManualClock()
   return {
-    files: createLocalFiles(folder, clock),
+    files: createLocalFiles(folder),
     folder,
     work,
     takeAway() {

@@ -95,6 +95,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       response.writeHead(404).end()
       return true
     })
+    await expect(files.find('token/a.png')).rejects.toThrow(StorageUnavailable)
     expect(await files.find('token/a.png')).toMatchObject({ bytes: 1 })
   })
 

@@ -259,7 +259,7 @@ test('a page shows pictures from a bucket, as soon as URLs of it can be signed',
     return 'https://bucket.example/signed'
   }
   const clock = createManualClock()
-  const storage = { files: { ...createLocalFiles(folder, clock), signedUrl } }
+  const storage = { files: { ...createLocalFiles(folder), signedUrl } }
   const browser = await signInByLink(await createConsoleService({ storage, clock }))
   const policy = async () => (await browser.get('/runs')).header('content-security-policy')
   expect(await policy()).not.toContain('bucket.example')

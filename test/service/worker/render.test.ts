@@ -47,7 +47,7 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
       schema: PREVIEW_DOCUMENTS.image.input,
       clock: systemClock,
       workFolder: join(root, 'work'),
-      outputs: createLocalFiles(outputs, systemClock),
+      outputs: createLocalFiles(outputs),
       saveJob: async () => {},
       onProgress() {},
       onPosition() {},

@@ -61,7 +61,7 @@ function createOne({ store, runs = [], isStarted = true, ...more }: OneOptions =
     models: PREVIEW_MODELS,
     references: { load: async () => [] },
     workFolder: join(root, 'work'),
-    outputs: createLocalFiles(outputsFolder, clock),
+    outputs: createLocalFiles(outputsFolder),
     onError: (error) => errors.push(error),
     ...more,
   })

@@ -26,24 +26,15 @@ export function checkUrl(url: string): void {
     )
   if (new URL(url).pathname.length < 2)
     throw usageError('The database URL (--database or RUSHES_DATABASE_URL) names no database.', EXAMPLE)
-  const mode = new URL(url).searchParams.get('sslmode')
-  if (mode !== null && !SSL_MODES.includes(mode))
-    throw usageError(
-      `The database URL has the unknown sslmode "${mode}".`,
-      `Use one of ${SSL_MODES.join(', ')}. All of the last four check the certificate and the name of the server.`,
-    )
 }
 
-const SSL_MODES: readonly string[] = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
-const VERIFYING = SSL_MODES.slice(2)
-
 /**
- * Returns the URL for the driver. The driver's next version will verify less in some of these modes, and warns about
- * each of them. Here all of them verify everything.
+ * Returns the URL for the driver. The driver's next version will verify less in some modes, and warns about each of them. Here
+ * every mode but these two verifies everything.
  */
 export function driverUrl(url: string): string {
   const changed = new URL(url)
-  if (VERIFYING.includes(changed.searchParams.get('sslmode') ?? ''))
+  if (!/^(disable|no-verify)$/.test(changed.searchParams.get('sslmode') ?? 'disable'))
     changed.searchParams.set('sslmode', 'verify-full')
   return changed.href
 }

@@ -81,7 +81,9 @@ it('the claim refuses a named pipe without opening it', () => {
   expect(() => claimBatch(lockPath)).toThrow(
     expect.objectContaining({
       exitCode: EXIT.usage,
-      message: expect.stringContaining(`${claimPathOf(lockPath)} is a named pipe, not a claim file.`),
+      message: expect.stringContaining(
+        `${claimPathOf(lockPath)} is not a claim file: it is not a regular file.`,
+      ),
     }),
   )
 })

@@ -80,7 +80,6 @@ export const read = (
       identifyMediaFile(file, { shown, type, signal: new AbortController().signal }),
     summaryOf,
     maxBodyBytes,
-    reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })
 
 /** What is wrong, as `line message`. */

@@ -143,8 +143,8 @@ it('a path that leads to a named pipe is a usage error, and nothing is opened', 
   execFileSync('mkfifo', [join(folder, 'pipe')])
   symlinkSync('pipe', join(folder, 'link'))
   const refusal = (name: string) => () => readLock(join(folder, name), join(folder, 'shots.yaml'))
-  expect(refusal('pipe')).toThrow(`${join(folder, 'pipe')} is a named pipe, not a lock file.`)
-  expect(refusal('link')).toThrow('is a named pipe')
+  expect(refusal('pipe')).toThrow(`${join(folder, 'pipe')} is not a lock file: it is not a regular file.`)
+  expect(refusal('link')).toThrow('is not a regular file')
   expect(refusal('pipe')).toThrow(expect.objectContaining({ exitCode: 2 }))
 })
 

@@ -257,8 +257,6 @@ describe('names and outputs', () => {
     [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is already used in line 1'],
     [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is already used in line 1'],
     [['name: b, output: fox.webp', 'name: fox'], 'the output "fox.{ext}" is already used in line 1'],
-    ['name: a, output: shots.yaml', 'is the manifest itself'],
-    ['name: a, output: Shots.lock.json', 'is the lock file'],
     [['name: a, count: 9000', 'name: b, count: 9000'], 'the manifest has more than 10000 runs'],
   ])('%j is refused', async (texts, problem) => {
     const problems = await problemsOf(rows(...[texts].flat()))

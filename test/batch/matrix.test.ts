@@ -169,7 +169,7 @@ runs:
     expect(plain).toMatchObject({ name: 'plain', input: { prompt: '{shot}' } })
   })
 
-  it('sets lists, fills in objects, and gives another model numbers', async () => {
+  it('sets and fills in lists, and gives another model numbers', async () => {
     const text = `- name: "{n}"
   kind: image
   prompt: x
@@ -177,7 +177,7 @@ runs:
 - name: s{n}
   model: acme/other
   seed: "{n}"
-  deep: { text: "seed {n}", flags: ["{flag}"], "{n}": 1 }
+  deep: ["seed {n}", "{flag}", 1]
   matrix: { n: [7, "8"], flag: [true] }
 `
     const documents = documentsOf(
@@ -185,8 +185,8 @@ runs:
     )
     expect((await entriesOf(text, { documents })).map(({ input }) => input)).toEqual([
       { prompt: 'x', image_urls: ['https://a.example/a.png', 'https://a.example/1.png'] },
-      { seed: 7, deep: { text: 'seed 7', flags: [true], '{n}': 1 } },
-      { seed: '8', deep: { text: 'seed 8', flags: [true], '{n}': 1 } },
+      { seed: 7, deep: ['seed 7', true, 1] },
+      { seed: '8', deep: ['seed 8', true, 1] },
     ])
   })
 })

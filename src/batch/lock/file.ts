@@ -55,12 +55,11 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Throws `usage` for a named pipe, a socket or a device: opening a pipe waits for its other end. */
+/** Throws `usage` for a named pipe, a socket or a device: opening a pipe would wait for its other end. */
 export function refuseSpecialFile(path: string, wanted: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined || found.isFile() || found.isDirectory()) return
-  const what = found.isFIFO() ? 'a named pipe' : found.isSocket() ? 'a socket' : 'a device'
-  throw usageError(`${path} is ${what}, not a ${wanted}.`, 'Move it away, or remove it.')
+  throw usageError(`${path} is not a ${wanted}: it is not a regular file.`, 'Move it away, or remove it.')
 }
 
 const WRITE_EVERY_MS = 1_000

@@ -3,7 +3,6 @@
  * for an invalid manifest: all problems are returned together, each with its line.
  */
 import { dirname, resolve } from 'node:path'
-import { sameFileKey } from '../../host/file-system.js'
 import { KINDS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { isKind } from '../../protocol/validate.js'
@@ -29,8 +28,6 @@ export interface ManifestOptions extends MediaRules, ModelSources {
   readonly path: string
   readonly bytes: Uint8Array
   readonly allowOutside: boolean
-  /** Files that no output may replace, such as the lock file, with a description of each. */
-  readonly reserved?: ReadonlyMap<string, string>
   /** A local image that is an output in it must be written as `row:name#2`. */
   readonly lock?: Lock
 }
@@ -131,13 +128,10 @@ async function entriesOf(
   options: ManifestOptions,
   isIncomplete: boolean,
 ): Promise<readonly ManifestEntry[]> {
-  const { path, allowOutside, reserved = [], lock } = options
+  const { allowOutside, lock } = options
   const byRow = new Map(rows.map((row) => [row, outputsOfRow(row, folder)]))
   const outputs = [...byRow.values()].flat()
-  const keys = [[path, 'the manifest itself'] as const, ...reserved].map(
-    ([file, what]) => [sameFileKey(folder.realPathOf(resolve(file))), what] as const,
-  )
-  checkOutputs(outputs, folder, { allowOutside, reserved: new Map(keys) })
+  checkOutputs(outputs, folder, allowOutside)
   // The number of outputs is unknown until the run has ended.
   const further = outputs.flatMap(({ name, kind }) =>
     outputsOf(lock?.entries.get(name))

@@ -122,7 +122,7 @@ export function fillField(
   )
 }
 
-/** Fills in all texts of a value. A text that is a single placeholder becomes the value with its type. */
+/** Fills in a text, or the texts of a list. A text that is a single placeholder becomes the value with its type. */
 function fill(value: unknown, put: (word: string) => Scalar | undefined): unknown {
   if (typeof value === 'string') {
     const [, only] = /^\{([^{}\n]+)\}$/.exec(value) ?? []
@@ -130,9 +130,7 @@ function fill(value: unknown, put: (word: string) => Scalar | undefined): unknow
     // A YAML block ends with a line end that is not part of its text.
     return value.replace(BRACES, (whole, word: string) => String(put(word) ?? whole).replace(/\r?\n$/, ''))
   }
-  if (Array.isArray(value)) return value.map((each: unknown) => fill(each, put))
-  if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each, put)]))
+  return Array.isArray(value) ? value.map((each: unknown) => fill(each, put)) : value
 }
 
 /** Returns the value of `{key}` or `{key.field}`. Undefined for other text in braces. */

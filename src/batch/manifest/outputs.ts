@@ -90,30 +90,22 @@ export class ManifestFolder {
   }
 }
 
-interface OutputRules {
-  readonly allowOutside: boolean
-  /** Keys of the paths that no output may have, such as the manifest, with a description of each. */
-  readonly reserved: ReadonlyMap<string, string>
-}
-
-/** Reports names and files that two runs have, and outputs at a place where no output can be. */
+/** Reports names and files that two runs have, and outputs outside the folder. */
 export function checkOutputs(
   outputs: readonly RowOutput[],
   folder: ManifestFolder,
-  { allowOutside, reserved }: OutputRules,
+  allowOutside: boolean,
 ): void {
   const names = new Map<string, RowOutput>()
   const files = new FileIndex<RowOutput>([])
   for (const each of outputs) {
-    const { row, name, output, realPath } = each
-    const what = reserved.get(sameFileKey(realPath))
+    const { row, name, output } = each
     const other = files.find(each)
     const namesake = names.get(name)
     files.add(each)
     names.set(name, namesake ?? each)
     if (!allowOutside && !folder.isInside(output))
       reportOutput(each, 'is outside the folder of the manifest (--allow-outside allows that)')
-    if (what !== undefined) reportOutput(each, `is ${what}`)
     // Equal names lead to equal outputs: report only the names.
     if (namesake !== undefined && (row.name ?? namesake.row.name) !== undefined)
       row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')

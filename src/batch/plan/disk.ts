@@ -18,14 +18,13 @@ import {
   OPEN,
   withoutExtension,
 } from '../manifest/outputs.js'
-import type { Flight } from './pair.js'
 
 /** State of the path of an output. */
 export type FileFact =
   | { readonly is: 'missing' }
   | {
       readonly is: 'file'
-      /** Undefined if the file cannot match any hash in the lock file. */
+      /** Undefined for a link that leads nowhere. */
       readonly sha256: string | undefined
       /** Whether the lock file lists it as an output that its row moves or no longer uses. It may then be replaced. */
       readonly isFree?: boolean
@@ -48,8 +47,6 @@ interface DiskOptions {
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
-  /** What the batch has in flight. */
-  readonly flights: readonly Flight[]
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
@@ -68,22 +65,14 @@ export class Disk {
   readonly #listings = new Map<string, Promise<ReadonlyMap<string, readonly string[]>>>()
   /** The outputs in the lock file by the key of their path. Two paths may have one key. */
   readonly #known = new Map<string, KnownOutput[]>()
-  readonly #knownLengths: ReadonlySet<number>
   /** The first outputs of the rows. Created on demand: most runs have one output. */
   #claims: FileIndex<FileClaim & { readonly entry: ManifestEntry }> | undefined
 
   constructor(options: DiskOptions) {
     this.#options = options
     this.#folder = new ManifestFolder(options.folder)
-    const outputs = [...options.lock.entries].flatMap(([name, made]) =>
-      outputsOf(made).map((output) => ({ name, output })),
-    )
-    for (const each of outputs) addTo(this.#known, this.keyOf(each.output.file), each)
-    // A killed batch may have given files their names before the lock file had them.
-    const placed = options.flights.flatMap(({ files }) => files)
-    this.#knownLengths = new Set(
-      [...outputs.map(({ output }) => output), ...placed].map(({ bytes }) => bytes),
-    )
+    for (const [name, made] of options.lock.entries)
+      for (const output of outputsOf(made)) addTo(this.#known, this.keyOf(output.file), { name, output })
   }
 
   /** Lists the folders again. */
@@ -176,7 +165,7 @@ export class Disk {
   async #elsewhere(own: LockedOutput, target: string): Promise<string | undefined> {
     for (const file of [own.file, stagedPath(target, own.sha256)]) {
       const path = resolve(this.#options.folder, file)
-      const fact = this.mayUse(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
+      const fact = this.mayUse(file) ? await factOf(path) : undefined
       if (isInPlace(fact, own.sha256)) return path
     }
     return undefined
@@ -184,8 +173,7 @@ export class Disk {
 
   async #factAt(file: string, own: LockedOutput | undefined): Promise<FileFact> {
     if (file.endsWith(OPEN)) return { is: 'missing' }
-    const isCandidate = (bytes: number) => bytes === own?.bytes || this.#knownLengths.has(bytes)
-    const fact = await factOf(resolve(this.#options.folder, file), isCandidate)
+    const fact = await factOf(resolve(this.#options.folder, file))
     if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.mayUse(file)) return fact
     const holders = this.#holdersOf(file).filter(({ output }) => output.sha256 === fact.sha256)
     const keeper = holders.find(({ name }) => this.#options.keepsFiles(name))
@@ -231,15 +219,14 @@ export function stagedPath(to: string, sha256: string): string {
 }
 
 /** Reads through links: an asset that is a link (git-annex, DVC) counts as its content. */
-async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {
+async function factOf(path: string): Promise<FileFact> {
   try {
     const found = statOf(path)
     // A dangling link also occupies the path. It can be replaced.
     if (found === undefined) return exists(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
-    // A different size means a different file, so its content is not read.
-    return { is: 'file', sha256: isCandidate(found.size) ? await sha256OfFile(path) : undefined }
+    return { is: 'file', sha256: await sha256OfFile(path) }
   } catch (error) {
     return { is: 'other', what: describeReason(error) }
   }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
-import { claimPathOf, type Lock, lockPathOf } from '../../batch/lock/lock.js'
+import type { Lock } from '../../batch/lock/lock.js'
 import type { Manifest } from '../../batch/manifest/entry.js'
 import { type ManifestOptions, readManifest } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
@@ -46,11 +46,6 @@ export async function loadManifest(
     summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
     ...(onMedia && { onMedia }),
-    reserved: new Map([
-      [lockPathOf(path), 'the lock file'],
-      [lockPath, 'the lock file'],
-      [claimPathOf(lockPath), 'the claim file'],
-    ]),
     lock,
     documentOf(name: string) {
       const document = models.find(name)

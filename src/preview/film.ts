@@ -39,7 +39,7 @@ export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
       // Yield once per frame, so that messages and aborts are handled.
       await nextTurn()
     }
-  return writeOutput(job, 'film.mp4', 'video/mp4', encoder.finish(layout.title))
+  return writeOutput(job, 'film.mp4', 'video/mp4', encoder.finish())
 }
 
 /** A picture with four bytes for each pixel, in rows. */
@@ -98,9 +98,9 @@ export async function openEncoder({ width, height }: Size) {
   encoder.initialize()
   return {
     add: (frame: Uint8Array): void => encoder.addFrameRgba(frame),
-    finish(title: string): Buffer {
+    finish(): Buffer {
       encoder.finalize()
-      const film = fastStart(encoder.FS.readFile(outputFilename), FRAMES_PER_SECOND, title)
+      const film = fastStart(encoder.FS.readFile(outputFilename), FRAMES_PER_SECOND)
       encoder.FS.unlink(outputFilename)
       encoder.delete()
       return film
@@ -112,23 +112,20 @@ type EncoderModule = typeof import('h264-mp4-encoder', { with: { 'resolution-mod
 
 /**
  * Rewrites the encoder's MP4 file. `moov` comes first, so that playing can start during the download; it lists the key
- * frames (without them players show garbage after a seek), names the matrix of BT.601, which the frames use, and has the
- * prompt as title and no time of day, so that the same frames give the same bytes. Rejected: mediabunny, which always
+ * frames (without them players show garbage after a seek), names the matrix of BT.601, which the frames use, and has no
+ * time of day, so that the same frames give the same bytes. Rejected: mediabunny, which always
  * writes the time of day. The encoder made a key frame of every `interval`th frame, from the first.
  */
-function fastStart(mp4: Uint8Array, interval: number, title: string): Buffer {
+function fastStart(mp4: Uint8Array, interval: number): Buffer {
   const file = Buffer.from(mp4)
   const [type, data] = [boxAt(file, 'ftyp'), boxAt(file, 'mdat')]
   const samples = 'moov/trak/mdia/minf/stbl'
   const count = file.readUInt32BE(contentOf(file, 'stsz') + 8)
   const keyFrames = Array.from({ length: Math.ceil(count / interval) }, (_, at) => at * interval + 1)
-  // QuickTime's title: its length in 16 bits, no language, and UTF-8.
-  const text = Buffer.from(title)
   const stss = box('stss', numbers([0, keyFrames.length, ...keyFrames]))
-  const udta = box('udta', box('\xa9nam', numbers([text.length << 16]), text))
   const colr = box('colr', Buffer.from('nclx\0\x01\0\x01\0\x06\0'))
   const described = append(boxAt(file, 'moov'), `${samples}/stsd/avc1`, colr)
-  const movie = append(append(described, samples, stss), 'moov', udta)
+  const movie = append(described, samples, stss)
   for (const name of ['mvhd', 'tkhd', 'mdhd'])
     movie.fill(0, contentOf(movie, name) + 4, contentOf(movie, name) + 12)
   const [offsets, shift] = [contentOf(movie, 'stco'), type.length + movie.length - file.indexOf(data)]

@@ -3,7 +3,7 @@
 import type { Sharp } from 'sharp'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { pixels, writeOutput } from './files.js'
-import { drawCaption, drawCard, drawReferences, lineOf, type Overlay } from './overlays.js'
+import { drawCaption, drawCard, drawReferences, type Overlay } from './overlays.js'
 import { composeScene, settingFor } from './scene.js'
 import { type Area, centred, imageSize, type Size } from './size.js'
 import type { Setting, View } from './stage.js'
@@ -12,14 +12,12 @@ import type { Setting, View } from './stage.js'
 export async function renderImage(job: RenderJob): Promise<RenderedFile> {
   const size = imageSize(job.input)
   const layout = await layOut(job, size)
-  job.onProgress?.(0.2)
-  const { setting, stageHeight, overlays, title } = layout
+  const { setting, stageHeight, overlays } = layout
   const stage = await drawStage(layout, { framing: setting.reading.view ?? 'middle', number: 0 })
   const picture = stage
     .extend({ bottom: size.height - stageHeight })
     .composite([...overlays])
     .removeAlpha()
-    .withExif({ IFD0: { Software: 'rushes preview', ImageDescription: title } })
     .png({ compressionLevel: 3 })
   return writeOutput(job, 'picture.png', 'image/png', await picture.toBuffer())
 }
@@ -27,8 +25,6 @@ export async function renderImage(job: RenderJob): Promise<RenderedFile> {
 export interface Layout {
   readonly setting: Setting
   readonly size: Size
-  /** The first words of the prompt, for the metadata of the file. */
-  readonly title: string
   /** Height of the stage in pixels. The caption is below it. */
   readonly stageHeight: number
   /** The caption, the card and the references. */
@@ -58,7 +54,6 @@ export async function layOut(
   return {
     setting,
     size,
-    title: lineOf(prompt).slice(0, 80) || 'no words',
     stageHeight,
     overlays: [
       { ...caption, left: 0, top: stageHeight },

@@ -10,9 +10,12 @@ test('a basic picture is a PNG of its ratio: the same for one seed, different fo
     render('image', { ...basic(prompt), aspect_ratio: '16:9', seed })
   const fox = await draw('a red fox at dusk', 1)
   expect(fox.contentType).toBe('image/png')
-  const { exif, ...header } = await sharp(fox.bytes).metadata()
-  expect(header).toMatchObject({ format: 'png', width: 1376, height: 774, channels: 3 })
-  expect(exif?.toString('latin1')).toContain('a red fox at dusk')
+  expect(await sharp(fox.bytes).metadata()).toMatchObject({
+    format: 'png',
+    width: 1376,
+    height: 774,
+    channels: 3,
+  })
   expect(fox.progress.at(-1)).toBe(1)
   expect(await readdir(fox.folder)).toEqual(['picture.png'])
   expect((await draw('a red fox at dusk', 1)).bytes.equals(fox.bytes)).toBe(true)

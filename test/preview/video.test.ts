@@ -18,14 +18,13 @@ async function filmOf(frames: number): Promise<Buffer> {
   const encoder = await openEncoder(SIZE)
   const frame = new Uint8Array(SIZE.width * SIZE.height * 4)
   for (let at = 0; at < frames; at++) encoder.add(frame.fill(100 + at))
-  return encoder.finish('a fox 🦊')
+  return encoder.finish()
 }
 
 test('a film has moov before mdat, tables that match its frames and no clock, and the same bytes each time', async () => {
   const [film, again] = await Promise.all([filmOf(30), filmOf(30)])
   checkFilm(film, { ...SIZE, frames: 30, keyFrames: [1, 25] })
   expect(again.equals(film)).toBe(true)
-  expect(film.toString()).toContain('a fox 🦊')
 })
 
 const render = (folder: string, stop: AbortController, onProgress = () => {}) =>

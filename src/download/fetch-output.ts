@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { type FileSystem, isFolder, makeFolders } from '../host/file-system.js'
-import { flush, removeFile, temporaryBeside, writeFully } from '../host/files.js'
+import { flush, removeFile, temporaryBeside } from '../host/files.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retryErrors, stepOf } from '../host/retry.js'
 import type { DownloadedFile } from '../protocol/media.js'
@@ -259,7 +259,7 @@ export class Part {
   readonly #handle: FileHandle
   #hash = createHash('sha256')
 
-  /** `handle`: of the empty file at `path`. */
+  /** `handle`: of the empty file at `path`, at whose end it writes. */
   constructor(path: string, handle: FileHandle) {
     this.path = path
     this.#handle = handle
@@ -280,7 +280,7 @@ export class Part {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    const written = writeFully(this.#handle, bytes, this.bytes)
+    const written = this.#handle.writeFile(bytes)
     // Hash the bytes during the write.
     this.#hash.update(bytes)
     await written
@@ -304,5 +304,5 @@ export class Part {
 async function createPart(target: string): Promise<Part> {
   if (!isFolder(dirname(target))) makeFolders(dirname(target))
   const path = temporaryBeside(target)
-  return new Part(path, await open(path, 'wx+', 0o666))
+  return new Part(path, await open(path, 'ax', 0o666))
 }

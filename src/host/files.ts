@@ -35,14 +35,6 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-/** Writes all of `bytes`, at `position` or at the current position. A single `write` may write only a part. */
-export async function writeFully(handle: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
-  for (let done = 0; done < bytes.byteLength; ) {
-    const at = position === undefined ? null : position + done
-    done += (await handle.write(bytes, done, null, at)).bytesWritten
-  }
-}
-
 /** EPERM: Windows flushes only a file that is open for writing. */
 const CANNOT_FLUSH: readonly (string | undefined)[] = ['EINVAL', 'ENOTSUP', 'ENOSYS', 'EPERM']
 
@@ -103,7 +95,7 @@ export async function writeAtomically(
   await replaceBy(path, beforeReplace, async (temporary) => {
     const handle = await open(temporary, 'wx', mode)
     try {
-      await writeFully(handle, typeof content === 'string' ? Buffer.from(content) : content)
+      await handle.writeFile(content)
       if (isFlushed) await flush(handle)
     } finally {
       await handle.close()

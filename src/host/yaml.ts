@@ -1,7 +1,6 @@
 /** Reads YAML 1.2, and JSON, into plain values and their lines. Integers of 64 bits keep their digits. */
 import {
   Composer,
-  type CST,
   type Document,
   isMap,
   isNode,
@@ -10,6 +9,7 @@ import {
   type ParsedNode,
   Parser,
   visit,
+  type YAMLError,
 } from 'yaml'
 import { messageOf } from '../errors.js'
 import { integerOf } from '../protocol/json.js'
@@ -35,8 +35,6 @@ export interface YamlDocument {
   lineOf(path: readonly (string | number)[]): number
 }
 
-/** Maximum nesting. The composer is recursive, and overflows the stack only at a far greater depth. */
-const MAX_DEPTH = 60
 /** More uses of aliases would fill the memory. */
 const MAX_ALIASES = 100_000
 
@@ -49,24 +47,23 @@ export function readYaml(text: string): readonly YamlDocument[] {
   // Tabs can begin a line in JSON, and not in YAML.
   const isJson = /^\s*[[{]/.test(text)
   const tokens = [...new Parser(counter.addNewLine).parse(isJson ? text.replaceAll('\t', ' ') : text)]
-  // Deeper nesting would crash the process without an error.
-  if (tokens.some((token) => depthOf(token) > 4 * MAX_DEPTH))
-    throw new InvalidText(1, `the text is nested more than ${MAX_DEPTH} levels deep`)
   // The library's own check for keys that occur twice takes quadratic time.
   const documents = [...new Composer({ uniqueKeys: false, merge: true }).compose(tokens)] as readonly Parsed[]
   const [error] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])
-  if (error !== undefined)
-    throw new InvalidText(
-      lineAt(error.pos[0]),
-      error.code === 'BLOCK_AS_IMPLICIT_KEY'
-        ? 'put the text in quotes: without them, a ": " in it starts a map'
-        : error.message.charAt(0).toLowerCase() + error.message.slice(1),
-    )
+  if (error !== undefined) throw new InvalidText(lineAt(error.pos[0]), problemOf(error))
   return documents.map((document) => {
     prepare(document, lineAt)
     const line = lineAt(document.range[0])
     return { value: plainValue(document, line), line, lineOf: (path) => lineAt(offsetOf(document, path)) }
   })
+}
+
+function problemOf({ code, message }: YAMLError): string {
+  if (code === 'BLOCK_AS_IMPLICIT_KEY')
+    return 'put the text in quotes: without them, a ": " in it starts a map'
+  // The composer is recursive.
+  if (message.includes('call stack')) return 'the text is nested too deeply'
+  return message.charAt(0).toLowerCase() + message.slice(1)
 }
 
 /** Keeps the digits of integers of 64 bits. Throws for a key that occurs twice, and for a value that contains itself. */
@@ -113,31 +110,4 @@ function offsetOf(document: Parsed, path: readonly (string | number)[]): number 
     if (isNode(node) && node.range) return node.range[0]
   }
   return document.contents?.range[0]
-}
-
-interface TokenChildren {
-  readonly items?: unknown
-  readonly key?: unknown
-  readonly value?: unknown
-}
-
-/** Returns the nesting of a token, about two levels per level of the text. Not recursive. */
-function depthOf(token: CST.Token): number {
-  let deepest = 0
-  const open: object[] = [token]
-  const depths: number[] = [0]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const depth = depths.pop() ?? 0
-    if (depth > deepest) deepest = depth
-    const visit = (child: unknown) => {
-      if (typeof child !== 'object' || child === null) return
-      open.push(child)
-      depths.push(depth + 1)
-    }
-    const { key, value, items } = next as TokenChildren
-    visit(key)
-    visit(value)
-    if (Array.isArray(items)) for (const item of items) visit(item)
-  }
-  return deepest
 }

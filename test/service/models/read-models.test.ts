@@ -145,7 +145,7 @@ describe('a problem is named with its file and its path', () => {
     ['a key that is a list', `${valid('a/b')}? [x]\n: y`, 'line 4: a key must be text'],
     ['no map', '- 5', 'the document is not a map'],
     ['nothing', '# later\n---\n', 'the file has no document'],
-    ['nesting', `{a: ${'['.repeat(1_000)}`, 'line 1: the text is nested more than 60 levels deep'],
+    ['nesting', `{a: ${'['.repeat(1_000)}`, 'line 1: the text is nested too deeply'],
     [
       'JSON with tabs',
       '{\n\t"name": "a/b",\n\t"kind": "image",\n\t"engine": { "type": "preview" },\n\t"size": 1\n}',

@@ -125,14 +125,14 @@ it('models shows each price with its currency and its source', async () => {
   const { run } = homeWith({ prices: PRICES, currency: 'USD' })
   expect(outputOf(await run('models'))).toBe(
     'acme/still-2\timage\t3–6 credits\tadded\t\n' +
-      'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
-      'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
+      'acme/cinema-1\tvideo\t0.4–1.2 USD\tbuilt-in\tdefault\n' +
+      'acme/still-1\timage\t0.04 USD\tbuilt-in\tdefault\n',
   )
   const { models } = JSON.parse(outputOf(await run('models --json')))
   expect(models).toMatchObject([
-    { name: 'acme/still-2', price: STILL_2.price, price_source: 'document', currency: 'credits' },
-    { name: 'acme/cinema-1', price: PRICES['acme/cinema-1'], price_source: 'config', currency: 'USD' },
-    { name: 'acme/still-1', price: { run: 0.04, factors: {} }, price_source: 'config', currency: 'USD' },
+    { name: 'acme/still-2', price: STILL_2.price, currency: 'credits' },
+    { name: 'acme/cinema-1', price: PRICES['acme/cinema-1'], currency: 'USD' },
+    { name: 'acme/still-1', price: { run: 0.04, factors: {} }, currency: 'USD' },
   ])
 })
 
@@ -141,18 +141,18 @@ it('models <model> --json prints a document with the price, which can be added a
     prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
   })
   expect(outputOf(await run('models acme/still-2'))).toContain(
-    'acme/still-2\tprice\t\t0.5–1 credits (config)\thd true: ×2\n',
+    'acme/still-2\tprice\t\t0.5–1 credits\thd true: ×2\n',
   )
   const { stdout } = await run('models acme/still-2 --json')
   expect(JSON.parse(stdout)).toMatchObject({
     price: { run: 0.5, factors: { hd: { true: 2 } } },
-    ...{ price_source: 'config', currency: 'credits' },
+    ...{ currency: 'credits' },
   })
   const path = join(temporaryFolder(), 'still-2.json')
   writeFileSync(path, stdout)
   outputOf(await run(`models add ${path}`))
   const unknown = JSON.parse(outputOf(await run('models acme/cinema-1 --json')))
-  expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
+  expect(unknown).toMatchObject({ price: null, currency: null })
 })
 
 const VIDEO = 'run video "a boat" --dry-run --resolution 1080p'

@@ -167,10 +167,10 @@ interface ShownModel {
 
 const cell = (text: string, maxLength = 200): string => shortened(text, maxLength)
 
-/** The document with its effective price, and where that comes from. */
+/** The document with its effective price. */
 function pricedJson(document: ModelDocument, prices: Prices) {
-  const { price = null, source = null, currency = null } = prices.find(document) ?? {}
-  return { ...documentJson(document), price, price_source: source, currency }
+  const { price = null, currency = null } = prices.find(document) ?? {}
+  return { ...documentJson(document), price, currency }
 }
 
 async function printModels(out: Output, models: readonly ShownModel[], prices: Prices): Promise<void> {
@@ -227,11 +227,9 @@ function priceText(document: ModelDocument, prices: Prices): string {
   const found = prices.find(document)
   if (found === undefined) return ''
   const { input } = document
-  const { price, source, currency } = found
+  const { price, currency } = found
   const [low = 0, high = 0] = [cheapestInput, dearestInput].map((extreme) =>
     millionthsOf({ input, price }, extreme(price, input)),
   )
-  const amount =
-    low === high ? amountText(low, currency) : `${decimalText(low)}–${decimalText(high)} ${currency}`
-  return source === 'config' ? `${amount} (config)` : amount
+  return low === high ? amountText(low, currency) : `${decimalText(low)}–${decimalText(high)} ${currency}`
 }

@@ -42,9 +42,8 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
     else if (OUTPUT_COUNT.test(name) && type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isSecret(name, property)) warnings.push(`${name} is left out: it is a secret`)
-    else if (/^webhook/.test(name) || deprecated === true) {
-      if (isRequired) warnings.push(`${name} is left out, although it is required: it is deprecated`)
-    } else if (name === picture || name !== IMAGE_URLS) {
+    else if ((/^webhook/.test(name) || deprecated === true) && !isRequired) continue
+    else if (name === picture || name !== IMAGE_URLS) {
       const target = name === picture ? IMAGE_URLS : name
       const whole = name === picture ? imagesProperty(property) : mapProperty(name, property)
       const kept = withoutProblems(target, whole, (problem) => warnings.push(`${name}: ${problem}`))

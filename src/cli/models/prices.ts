@@ -42,7 +42,6 @@ export interface CostEstimate extends ModelEstimate {
 
 interface FoundPrice {
   readonly price: Price
-  readonly source: 'config' | 'document' | 'local' | 'cost'
   readonly currency: string
 }
 
@@ -88,17 +87,17 @@ export class Prices {
     this.#own = own
   }
 
-  /** Returns the price of a model, and where it comes from. */
+  /** Returns the price of a model, and its currency. */
   find({ name, price, cost }: ModelDocument): FoundPrice | undefined {
     const own = this.#own
     if (own === 'local') {
       if (cost === 'unknown') return undefined
       const { currency, ...costs } = cost ?? { run: 0, factors: {}, currency: this.currency }
-      return { price: costs, source: cost === undefined ? 'local' : 'cost', currency }
+      return { price: costs, currency }
     }
-    if (!own.has(name)) return price && { price, source: 'document', currency: CREDITS }
+    if (!own.has(name)) return price && { price, currency: CREDITS }
     const set = own.get(name)
-    return set && { price: set, source: 'config', currency: this.currency }
+    return set && { price: set, currency: this.currency }
   }
 
   /** Returns undefined if the model has no price in the currency of the estimates. */

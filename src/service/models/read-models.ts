@@ -96,7 +96,7 @@ const KEYS = [
   ...['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default'],
 ]
 /** Further keys of `rushes models <name> --json`, so that its output can be added again. */
-const SHOWN_KEYS = ['price_source', 'currency']
+const SHOWN_KEYS = ['currency']
 
 /** Returns the document of a user's file, without its engine; undefined after the report of a problem. */
 export function readOwnDocument({ value, report }: SourceDocument): ModelDocument | undefined {

@@ -373,7 +373,7 @@ describe('an imported model with --local', () => {
     const { run } = await placeWithCost()
     expect(outputOf(await run('models --local'))).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
     const { stdout } = await run(`models ${FLUX} --local --json`)
-    expect(JSON.parse(stdout)).toMatchObject({ price: { run: 0.025 }, price_source: 'cost', currency: 'USD' })
+    expect(JSON.parse(stdout)).toMatchObject({ price: { run: 0.025 }, currency: 'USD' })
     for (const image_size of ['square', { width: 640, height: 480 }]) {
       const input = JSON.stringify({ image_size })
       const body = await run(`${RUN} --input '${input}' --num-inference-steps 9 --dry-run`)

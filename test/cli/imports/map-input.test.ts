@@ -137,9 +137,9 @@ describe('a published property', () => {
   it.each([
     ['webhook_url', { type: 'string' }],
     ['old', { type: 'string', deprecated: true }],
-  ])('%s is left out', (name, property) => {
+  ])('%s is left out, unless it is required', (name, property) => {
     expect(mapped(property, { name })).toMatchObject({ properties: {}, fixed: {}, warnings: [] })
-    expect(mapped(property, { name, required: true }).warnings).toHaveLength(1)
+    expect(mapped(property, { name, required: true }).required).toEqual([name])
   })
 
   it.each<[name: string, property: object]>([

@@ -2,7 +2,6 @@
  * `rushes models import`: writes the document of a hosted model from its published schema. A key is sent only to the API of
  * its provider.
  */
-import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { obstacleAt } from '../../download/final-files.js'
@@ -133,19 +132,10 @@ const checkDocument = (value: Json, name: string): void =>
 const fileNameOf = ({ model }: ModelAddress): string =>
   `${model.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')}.yaml`
 
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
-
 /** The folder of `local.models`. Without the setting, a folder beside the config file. */
 async function modelsFolder(ctx: Context): Promise<{ readonly path: string; readonly isNew: boolean }> {
   const setting = await ctx.setting('localModels')
-  if (setting === undefined) return { path: join(ctx.configFolder, 'local-models'), isNew: true }
-  const path = resolve(ctx.configFolder, setting)
-  if (isFile(path))
-    throw usageError(
-      `local.models is the file ${path}.`,
-      'Name the model file with -o, for example -o model.yaml.',
-    )
-  return { path, isNew: false }
+  return { path: resolve(ctx.configFolder, setting ?? 'local-models'), isNew: setting === undefined }
 }
 
 async function writeDocument(path: string, text: string): Promise<void> {
@@ -176,17 +166,12 @@ export function parseAddress(word: string): ModelAddress {
   throw usageError(`"${shortened(word, 200)}" is not a model to import.`, EXAMPLES)
 }
 
-const keyOf = (env: Context['env'], { keyVariable = '' }: Provider): string | undefined =>
-  env[keyVariable]?.trim() || undefined
-
-const MAX_BYTES = 8 * 1_048_576
-
 /** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response` or `service_error`. */
 async function getJson(ctx: Context, url: URL): Promise<unknown> {
   const provider = Object.values(PROVIDERS).find(
     ({ api }) => api !== undefined && new URL(api).origin === url.origin,
   )
-  const key = provider && keyOf(ctx.env, provider)
+  const key = ctx.env[provider?.keyVariable ?? '']?.trim()
   const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
   const { first: signal } = ctx.interrupts
   const send = await ctx.fetch()
@@ -195,7 +180,7 @@ async function getJson(ctx: Context, url: URL): Promise<unknown> {
   try {
     const response = await send({ method: 'GET', url, headers, signal })
     status = response.status
-    text = await readText(response, MAX_BYTES)
+    text = await readText(response, MAX_SCHEMA_MIB * 1_048_576)
   } catch (error) {
     signal.throwIfAborted()
     const code = error instanceof BodyTooLarge ? 'bad_response' : 'network'
@@ -205,7 +190,7 @@ async function getJson(ctx: Context, url: URL): Promise<unknown> {
   const json = parseJson(text)
   if (status === 200 && json.ok) return json.value
   const reason = status === 200 ? 'the response is not JSON' : (parseErrorBody(text).message ?? '')
-  const words = shortened(key === undefined ? reason : reason.replaceAll(key, '[key]'), 200)
+  const words = shortened(key ? reason.replaceAll(key, '[key]') : reason, 200)
   const { exit, hint } = problemByStatus(status)
   const message = `${url.origin} answered ${status}${words && `: ${words}`}`.replace(/\.?$/, '.')
   throw new RushesError('service_error', message, {

@@ -352,7 +352,7 @@ describe('an import that fails writes nothing', () => {
     writeFileSync(join(home, 'one.yaml'), 'name: a/b')
     await run(`config set local.models ${join(home, 'one.yaml')}`)
     expect(usageErrorOf(await run(IMPORT))).toMatch(
-      /local\.models is the file .*one\.yaml\.[\s\S]*-o model\.yaml/,
+      /one\.yaml\/fal-ai-flux-dev\.yaml: .* is a file, not a folder\.\s+.*with -o/,
     )
     outputOf(await run(`${IMPORT} -o ${join(home, 'new', 'flux.yaml')}`))
   })

@@ -483,9 +483,10 @@ it('--max-runs refuses further creates, and counts those of a batch and only acc
   const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
   expect(planned.structured).toMatchObject({ summary: { create: 2 } })
   await mcp.call('run_batch', { manifest: 'shots.yaml' })
+  write(mcp, 'more.yaml', '- { name: c, kind: image, prompt: x }\n')
   for (const [tool, args] of [
     ['create_image', { prompt: 'y' }],
-    ['run_batch', { manifest: 'shots.yaml', force: true }],
+    ['run_batch', { manifest: 'more.yaml' }],
   ] as const) {
     const { isError, error } = await mcp.call(tool, args)
     expect(isError).toBe(true)
@@ -501,7 +502,7 @@ it('a batch continues after 45 s; the same call waits for it and gets its result
   write(mcp, 'shots.yaml', MANIFEST)
   const first = await mcp.call('run_batch', { manifest: 'shots.yaml' })
   expect(first).toMatchObject({ isError: false, structured: { is_running: true } })
-  const other = await mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
+  const other = await mcp.call('run_batch', { manifest: 'shots.yaml', overwrite: true })
   expect(other.error.message).toBe(
     `The manifest ${join(mcp.folder, 'shots.yaml')} was used in a call with other arguments. Nothing was sent.`,
   )

@@ -27,8 +27,6 @@ export interface Answer {
   readonly warnings?: readonly string[]
   readonly errors?: readonly RushesError[]
   readonly files?: readonly ResultFile[]
-  /** Whether small pictures are part of the answer. */
-  readonly showsPictures?: boolean
 }
 
 const MAX_ERRORS = 5
@@ -36,7 +34,7 @@ const MAX_PICTURES_BYTES = 1_000_000
 const PICTURES: readonly string[] = ['image/png', 'image/jpeg', 'image/webp', 'image/gif']
 
 export async function resultOf(answer: Answer): Promise<CallToolResult> {
-  const { next = [], structured, warnings = [], files = [], showsPictures = false } = answer
+  const { next = [], structured, warnings = [], files = [] } = answer
   const errors = (answer.errors ?? []).slice(0, MAX_ERRORS).map(errorInTools)
   const [error] = errors
   const text = [
@@ -55,7 +53,7 @@ export async function resultOf(answer: Answer): Promise<CallToolResult> {
         mimeType: content_type,
         size: bytes,
       })),
-      ...(showsPictures ? await picturesOf(files) : []),
+      ...(await picturesOf(files)),
     ],
     // Some clients show only this to the agent.
     structuredContent: plainJson({
@@ -120,7 +118,6 @@ export function runsAnswer(jobs: readonly Job[], more: object = {}): Answer {
     warnings: jobs.flatMap(({ warnings }) => warnings),
     errors: jobs.flatMap(({ errors }) => errors),
     files: runs.flatMap(({ files }) => files as readonly ResultFile[]),
-    showsPictures: true,
   }
 }
 

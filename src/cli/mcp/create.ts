@@ -8,7 +8,6 @@ import type { Kind, ModelInput } from '../../protocol/models.js'
 import { amountOf } from '../../protocol/price.js'
 import { runCommand } from '../commands/run.js'
 import type { CreateFlags } from '../flags/model-flags.js'
-import { labelsOf } from '../flags/values.js'
 import { revisit } from '../runs/carry-out.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { modelFor } from '../settings/settings.js'
@@ -28,7 +27,7 @@ export async function createWithTool(
   kind: Kind | undefined,
   call: Call,
 ): Promise<Answer> {
-  const { model: named, wait, dry_run, output, overwrite, request_id, labels = [], ...parameters } = call.args
+  const { model: named, wait, dry_run, output, overwrite, request_id, ...parameters } = call.args
   const model = typeof named === 'string' ? named : kind && (await modelFor(session.ctx, kind))
   const input = kind === undefined ? (parameters.input as ModelInput) : parameters
   const create: Create = {
@@ -49,7 +48,6 @@ export async function createWithTool(
       dryRun: dry_run === true,
       output: session.outputIn(output),
       overwrite: overwrite === true,
-      label: labelsOf(labels as readonly string[], 'labels'),
     },
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
   }

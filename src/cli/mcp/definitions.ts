@@ -4,13 +4,12 @@ import { writeJson } from '../../protocol/json.js'
 import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import {
   builtInSchema,
-  KINDS,
   type Kind,
   type ModelDocument,
   type ModelSchema,
   type ParameterSchema,
 } from '../../protocol/models.js'
-import { MAX_LABELS, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 
 type JsonSchema = Readonly<Record<string, unknown>>
 type Properties = Readonly<Record<string, JsonSchema>>
@@ -88,16 +87,12 @@ const CREATE = {
       'returns the existing run and pays nothing, also after a restart. A new run needs a new one',
     { minLength: 1, maxLength: 200 },
   ),
-  labels: list('Group the run on this machine, such as by project. Never sent to the service', {
-    maxItems: MAX_LABELS,
-  }),
   dry_run: flag('Send nothing and return the estimate of the run. Default false'),
 }
 
 const BATCH = {
   manifest: name('Path of the manifest, relative to the folder of the server'),
   only: list('Only runs whose name or output matches one of these globs'),
-  force: flag('Create runs again even if they are up to date: they are paid again. Default false'),
 }
 
 const limitOf = ({ maxRuns, maxCost }: SessionFacts): string =>
@@ -195,10 +190,7 @@ const RUN_TOOLS = {
     inputSchema: object({
       limit: { type: 'integer', description: 'Newest N runs. Default 20', minimum: 1, maximum: 200 },
       status: text('Only runs with this status, such as succeeded, failed or unconfirmed'),
-      kind: text('Only runs of this kind', { enum: KINDS }),
-      since: text('Only runs created within this time, such as 2d, 12h or 30m'),
       everywhere: flag('Also runs that were created in other folders of this machine. Default false'),
-      labels: { ...CREATE.labels, description: 'Only runs with all of these labels' },
     }),
     annotations: READS,
   },

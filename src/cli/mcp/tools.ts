@@ -10,7 +10,6 @@ import { runManifest } from '../commands/batch.js'
 import { listCommand, showCommand } from '../commands/list.js'
 import { modelsCommand } from '../commands/models.js'
 import { cancelCommand } from '../commands/status.js'
-import { labelsOf } from '../flags/values.js'
 import { revisit } from '../runs/carry-out.js'
 import { selectNamed } from '../runs/journal-rows.js'
 import { type Answer, answerWith, type Json, type ResultFile, runsAnswer } from './answers.js'
@@ -67,13 +66,8 @@ export async function cancelRuns(session: McpSession, call: Call): Promise<Answe
 }
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
-  const { limit = 20, everywhere, labels = [], ...filters } = call.args
-  const options = {
-    ...filters,
-    limit: String(limit),
-    here: everywhere !== true,
-    label: labelsOf(labels as readonly string[], 'labels'),
-  }
+  const { limit = 20, everywhere, ...filter } = call.args
+  const options = { ...filter, limit: String(limit), here: everywhere !== true }
   const job = await session.finish(call, ({ ctx }) => listCommand(ctx, options))
   return answerWith(job, (runs) => ({ runs: runs.map(briefOf) }))
 }
@@ -128,13 +122,13 @@ export async function runBatch(session: McpSession, call: Call): Promise<Answer>
 const STILL_RUNNING =
   'The batch is still running. Call run_batch again with the same arguments to continue waiting. Nothing is paid twice.'
 const RESULT_OF_EARLIER =
-  'This is the result of the batch that an earlier call started. Call run_batch again, without force, to continue.'
+  'This is the result of the batch that an earlier call started. Call run_batch again to continue.'
 
 const manifestOf = (session: McpSession, { args }: Call): string =>
   session.fileIn(String(args.manifest), 'manifest')
 
 async function batch(session: McpSession, call: Call, { ctx }: Job, flags: BatchFlags): Promise<number> {
-  const { only, force } = call.args
+  const { only } = call.args
   const manifest = manifestOf(session, call)
   // It may be a link, and is written.
   session.fileIn(lockFileOf(manifest), 'lock file')
@@ -144,7 +138,6 @@ async function batch(session: McpSession, call: Call, { ctx }: Job, flags: Batch
     flags: {
       ...flags,
       ...(Array.isArray(only) && { only }),
-      force: force === true,
     },
     // A manifest must not send a file that the agent could not name itself.
     onMedia: (path, parameter) => void session.fileIn(path, parameter),

@@ -1,4 +1,4 @@
-/** Estimates, the limit of a session (`--max-cost`), and labels of `rushes mcp`: in process, with the real service. */
+/** Estimates and the limit of a session (`--max-cost`) of `rushes mcp`: in process, with the real service. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -147,21 +147,5 @@ describe('--max-cost', () => {
     expect(JSON.stringify(await mcp.client.listTools())).not.toContain('COSTS MONEY')
     const { structured } = await mcp.call('create_image', { prompt: 'x', dry_run: true })
     expect(structured).toMatchObject({ estimate: 0, currency: 'credits' })
-  })
-})
-
-describe('labels', () => {
-  it('group runs on this machine, are never sent, and select', async () => {
-    const { service, mcp } = await open()
-    const create = async (prompt: string, labels: readonly string[]): Promise<string> =>
-      (await mcp.call('create_image', { prompt, labels, wait: false })).run.id
-    const fox = await create('a fox', [' Frühling ', 'web'])
-    const bear = await create('a bear', ['web'])
-    expect(JSON.stringify(service.creates())).not.toMatch(/web|labels/)
-    expect(service.rows().find(({ id }) => id === fox)?.labels).toEqual(['Frühling', 'web'])
-    const ids = async (labels: readonly string[]): Promise<readonly string[]> =>
-      (await mcp.call('list_runs', { labels })).runs.map(({ id }: { id: string }) => id)
-    expect(await ids(['web'])).toEqual([bear, fox])
-    expect(await ids(['web', 'Fru\u0308hling'])).toEqual([fox])
   })
 })

@@ -208,7 +208,8 @@ async function upload(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const Body = 'bytes' in source ? source.bytes : (await open(source.path)).createReadStream()
-  const started = new Upload({ client, params: { ...object, Body } })
+  // One part at a time: several would share the line, and each has the time of one answer.
+  const started = new Upload({ client, params: { ...object, Body }, queueSize: 1 })
   const forget = onAbort(signal, () => void started.abort())
   try {
     await started.done()

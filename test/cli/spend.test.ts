@@ -98,27 +98,27 @@ describe('spend', () => {
     ])
   })
 
-  it('prints a table on a terminal, without columns that would be empty', async () => {
+  it('prints a table of the same columns on a terminal, and says that they are estimates', async () => {
     const on = async (flags = '') => {
       const { stdout, stderr } = await home.run(`spend ${flags}`, { tty: { stdout: true } })
       return `${stdout}${stderr}`
     }
     expect(await on()).toMatchInlineSnapshot(`
-      "MODEL          RUNS  NO PRICE  SUCCEEDED   FAILED   UNFINISHED    UNCONFIRMED
-      acme/cinema-1  1     -         0 USD       -        -             1.4 USD
-      acme/cinema-1  1     -         12 credits  -        -             -
-      acme/other-1   1     1         -           -        -             -
-      acme/still-1   5     1         0.3 USD     0.3 USD  0.000001 USD  -
-      total          7     2         0.3 USD     0.3 USD  0.000001 USD  1.4 USD
-      total          1     -         12 credits  -        -             -
+      "BY     NAME           RUNS  NO PRICE  CURRENCY  SUCCEEDED  FAILED  UNFINISHED  UNCONFIRMED
+      model  acme/cinema-1  1     0         USD       0          0       0           1.4
+      model  acme/cinema-1  1     0         credits   12         0       0           0
+      model  acme/other-1   1     1
+      model  acme/still-1   5     1         USD       0.3        0.3     0.000001    0
+      total                 7     2         USD       0.3        0.3     0.000001    1.4
+      total                 1     0         credits   12         0       0           0
       These are estimates. Runs that failed or were canceled may have been refunded.
       "
     `)
     expect(await on('--by label --label spring')).toMatchInlineSnapshot(`
-      "LABEL   RUNS  SUCCEEDED
-      spring  2     0.3 USD
-      春      1     0.2 USD
-      total   2     0.3 USD
+      "BY     NAME    RUNS  NO PRICE  CURRENCY  SUCCEEDED  FAILED  UNFINISHED  UNCONFIRMED
+      label  spring  2     0         USD       0.3        0       0           0
+      label  春      1     0         USD       0.2        0       0           0
+      total          2     0         USD       0.3        0       0           0
       These are estimates. Runs that failed or were canceled may have been refunded.
       "
     `)

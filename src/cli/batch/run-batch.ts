@@ -29,7 +29,7 @@ export async function runBatch(ctx: Context, batch: PreparedBatch): Promise<numb
   const active = activeSteps(plan)
   refuseUnwritable(batch)
   const isConnected = active.some(needsService)
-  if (isConnected && missing.length > 0) throw await ctx.missingError(missing)
+  if (isConnected && missing.length > 0) throw ctx.missingError(missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model, flight } of active) {
     if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)

@@ -2,7 +2,6 @@
  * `rushes doctor`: checks config, address, models, one request, key, disk and journal. It changes nothing, and sends at most
  * two requests, which cost nothing. A check that throws has failed.
  */
-import { randomBytes } from 'node:crypto'
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
@@ -20,6 +19,7 @@ import { formatBytes } from '../../protocol/units.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
+import { checkKey } from '../settings/key.js'
 import { modelsByKind, wrongKind } from '../settings/settings.js'
 import { modelSetting } from '../settings/table.js'
 
@@ -104,7 +104,7 @@ async function* checkService(ctx: Context): AsyncGenerator<Finding> {
   const request = await check('request', () => checkRequest(ctx, new URL(url)))
   yield request
   if (request.status === 'failed') yield* skipped('the service was not reached', 'key')
-  else yield await check('key', () => checkKey(ctx))
+  else yield await check('key', () => checkOwnKey(ctx))
 }
 
 const skipped = (reason: string, ...checks: readonly string[]): readonly Finding[] =>
@@ -179,19 +179,9 @@ async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   return ok(`connected (${Math.round(clock.monotonic() - startedAtMs)} ms)`)
 }
 
-/** Requests a run that cannot exist. For a valid key the service returns `run_not_found`. */
-async function checkKey(ctx: Context): Promise<Part> {
-  const { client } = await ctx.connect()
-  try {
-    await client.get(`doctor-check-${randomBytes(8).toString('hex')}`, ctx.interrupts.first)
-  } catch (thrown) {
-    if (thrown instanceof RushesError && thrown.code === 'run_not_found') return ok('accepted by the service')
-    throw thrown
-  }
-  return warning(
-    'the service returned a run for a random id',
-    'Check the service URL: another kind of server may be running there.',
-  )
+async function checkOwnKey(ctx: Context): Promise<Part> {
+  await checkKey((await ctx.connect()).client, ctx.interrupts.first)
+  return ok('accepted by the service')
 }
 
 const MIN_SPACE_BYTES = 100 * 1024 ** 2

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
+import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelOption } from '../flags/values.js'
@@ -103,31 +104,25 @@ async function chosenRows(
 const mayCost = (run: JournalRun): boolean =>
   !isFree(run) && !isFinished(run) && run.error?.code !== 'run_not_found'
 
+/** Maximum length of the names in a question. */
+const MAX_NAMES = 300
+
 /**
  * Whether the user confirms the removal. Named runs are removed without a question unless they may cost money. Throws
  * `usage` without a terminal.
  */
 async function isConfirmed(ctx: Context, rows: readonly JournalRun[], isFiltered: boolean): Promise<boolean> {
-  const [first, ...others] = rows.filter(mayCost)
-  if (first === undefined && !(isFiltered && rows.length > 0)) return true
-  const all = plural(rows.length, 'run')
-  let summary = `${all} would be removed from the journal.`
-  if (first !== undefined && rows.length === 1) {
-    const hasId = first.phase !== 'unconfirmed'
-    const state = hasId ? 'not finished' : 'unconfirmed'
-    const loss = hasId ? ', and its id will be lost' : ''
-    summary = `${nameOfRun(first)} is ${state} (${first.address}). It may cost money${loss}.`
-  } else if (first !== undefined)
-    summary =
-      `${others.length + 1} of ${all} are unfinished or unconfirmed. ` +
-      'They may cost money, and their ids will be lost.'
-  const answer = await confirm(ctx, `${summary} Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`)
+  const risky = rows.filter(mayCost).map(nameOfRun)
+  if (risky.length === 0 && !(isFiltered && rows.length > 0)) return true
+  const summary =
+    risky.length === 0
+      ? ''
+      : `Unfinished or unconfirmed: ${shortened(risky.join(', '), MAX_NAMES)}. They may cost money, and their ids will be lost. `
+  const answer = await confirm(ctx, `${summary}Remove ${plural(rows.length, 'run')} from the journal?`)
   if (answer === 'not asked')
     throw usageError(
-      `${summary} Nothing was removed.`,
-      first === undefined
-        ? 'To remove without a question, add --yes.'
-        : 'If you no longer need it, add --yes. To remove only finished runs, use `rushes forget --finished --yes`.',
+      `${summary}Nothing was removed (${plural(rows.length, 'run')}).`,
+      'To remove without a question, add --yes. `rushes forget --finished --yes` removes only finished runs.',
     )
   if (answer === 'no') ctx.out.note('Nothing was removed.')
   return answer === 'yes'

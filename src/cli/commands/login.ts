@@ -2,7 +2,6 @@
  * `rushes login`: reads the key from a hidden prompt or standard input, checks it, and stores it. `rushes logout` removes
  * it.
  */
-import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -12,7 +11,7 @@ import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { emptyStdin, readFirstLine } from '../process/io.js'
 import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
-import { MAX_LINE_BYTES } from '../settings/key.js'
+import { checkKey, MAX_LINE_BYTES } from '../settings/key.js'
 import { missingError, NO_BASE_URL, serviceUrlOf } from '../settings/settings.js'
 import { keyVariableIn, modelSetting, SETTINGS } from '../settings/table.js'
 import { askLine } from '../terminal/confirm.js'
@@ -34,7 +33,7 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   const baseUrl = configured ?? (await askAddress(ctx))
   const { origin } = new URL(baseUrl)
   const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
-  const offered = verify ? defaultsIn(await checkKey(ctx, ctx.at(baseUrl, apiKey), origin)) : {}
+  const offered = verify ? defaultsIn(await askService(ctx, ctx.at(baseUrl, apiKey), origin)) : {}
   let models: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
     models = newModels(profile, offered)
@@ -87,11 +86,10 @@ async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin
 }
 
 /**
- * Requests a run that cannot exist. For a valid key the service returns 404 `run_not_found`, at no cost. Then asks for
- * the list of models, and returns it; it is empty if the service sends none. A service that is not reached is tried again
- * for some seconds.
+ * Checks the key, then asks for the list of models, and returns it; it is empty if the service sends none. A service that is
+ * not reached is tried again for some seconds.
  */
-async function checkKey(
+async function askService(
   { interrupts, out }: Context,
   session: Context,
   origin: string,
@@ -99,19 +97,18 @@ async function checkKey(
   const { client } = await session.connect()
   out.note(`Checking the API key at ${origin}. Without an answer, it is tried again for some seconds.`)
   try {
-    await client.get(`login-check-${randomBytes(8).toString('hex')}`, interrupts.first)
+    await checkKey(client, interrupts.first)
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
-    if (error.code !== 'run_not_found')
-      throw error.with({
-        consequence: 'The API key was not stored.',
-        // The requested run is not one of the user's.
-        runId: undefined,
-        hint:
-          error.exitCode === EXIT.key
-            ? "Check that you copied the whole key. Keys are created and enabled in the account's settings (API keys)."
-            : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
-      })
+    throw error.with({
+      consequence: 'The API key was not stored.',
+      // The requested run is not one of the user's.
+      runId: undefined,
+      hint:
+        error.exitCode === EXIT.key
+          ? "Check that you copied the whole key. Keys are created and enabled in the account's settings (API keys)."
+          : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
+    })
   }
   const models = await session.models()
   const outcome = await models.ask()

@@ -222,7 +222,7 @@ export async function runCommand(
     if (refusal !== undefined) throw refusal
     return EXIT.ok
   }
-  if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
+  if (model === undefined || body === undefined) throw ctx.missingError(request.missing)
   const { checkTarget, createRuns } = await import('../runs/carry-out.js')
   if (wait) checkTarget(delivery, { runs: count, kind })
   await limit.check(sum)

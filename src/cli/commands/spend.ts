@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from '../../journal/index.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
-import { amountOf, amountText, decimalText } from '../../protocol/price.js'
+import { amountOf, decimalText } from '../../protocol/price.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, labelFilter } from '../flags/values.js'
 import { type FilterOptions, filterOf, sinceOption } from '../runs/run-selection.js'
@@ -38,8 +38,10 @@ async function spendCommand(ctx: Context, { by, ...filter }: SpendFlags): Promis
     return EXIT.ok
   }
   await printList(out, rows, {
-    header: [by, 'runs', 'no price', ...SPEND_OUTCOMES].map((each) => each.toUpperCase()),
-    cells: isTable ? terminalCells : cellsOf,
+    header: ['by', 'name', 'runs', 'no price', 'currency', ...SPEND_OUTCOMES].map((each) =>
+      each.toUpperCase(),
+    ),
+    cells: cellsOf,
     json: jsonOf,
   })
   if (isTable) out.note('These are estimates. Runs that failed or were canceled may have been refunded.')
@@ -54,15 +56,6 @@ const cellsOf = ({ group, name = '', runs, withoutPrice, currency, amounts }: Sp
   withoutPrice,
   currency ?? '',
   ...SPEND_OUTCOMES.map((each) => (currency === undefined ? '' : decimalText(amounts[each]))),
-]
-
-const terminalCells = ({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) => [
-  group === 'total' ? group : (name ?? 'without a label'),
-  runs,
-  withoutPrice || '-',
-  ...SPEND_OUTCOMES.map((each, at) =>
-    currency === undefined || (at > 0 && amounts[each] === 0n) ? '-' : amountText(amounts[each], currency),
-  ),
 ]
 
 function jsonOf({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) {

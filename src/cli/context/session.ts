@@ -95,7 +95,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
     }
     const address = await settings.findAddress()
     const apiKey = address && (await settings.findApiKey())
-    if (address === undefined || apiKey === undefined) throw await settings.missingError([])
+    if (address === undefined || apiKey === undefined) throw settings.missingError([])
     const fetch = await app.fetch()
     return { client: await clientFor(address, apiKey, fetch), fetch }
   }

@@ -225,7 +225,7 @@ export async function selectNamed(ctx: Context, names: readonly string[]): Promi
     if (journal !== undefined && run !== undefined) isLocal.set(run.id, await needsLocal(ctx, journal, run))
     else {
       isLocal.set(checkRunId(name), false)
-      if ((await ctx.findAddress()) === undefined) throw unknownRun(name, await ctx.missingError([]))
+      if ((await ctx.findAddress()) === undefined) throw unknownRun(name, ctx.missingError([]))
     }
   }
   return inOneSession(ctx, isLocal)

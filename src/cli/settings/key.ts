@@ -1,7 +1,9 @@
-/** Finds the API key. No flag sets it: the key would show in `ps` and in the shell history. */
+/** Finds and checks the API key. No flag sets it: the key would show in `ps` and in the shell history. */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { isatty } from 'node:tty'
+import type { ApiClient } from '../../client/index.js'
 import { MAX_KEY_LENGTH, parseApiKey } from '../../client/service-access.js'
 import { RushesError } from '../../errors.js'
 import { onAbort, raceAbort } from '../../host/abort.js'
@@ -45,6 +47,15 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
       hint: `Store a key for ${origin} with \`rushes login --profile <name> --base-url ${origin}\`, or set RUSHES_API_KEY.`,
     },
   )
+}
+
+/** Requests a run that cannot exist: for a valid key the service returns 404 `run_not_found`, at no cost. Throws its errors. */
+export async function checkKey(client: ApiClient, signal: AbortSignal): Promise<void> {
+  try {
+    await client.get(`key-check-${randomBytes(8).toString('hex')}`, signal)
+  } catch (error) {
+    if (!(error instanceof RushesError && error.code === 'run_not_found')) throw error
+  }
 }
 
 /** Maximum length of the line with the key, with room for spaces around the key and for a key that is too long. */

@@ -35,7 +35,7 @@ export interface Settings {
   /** The API key of the service. Undefined if no source of a key is set. Throws `no_api_key` or the signal's reason. */
   findApiKey(): Promise<string | undefined>
   /** Returns one error for these missing settings, and for a missing service URL and key. */
-  missingError(missing: readonly Missing[]): Promise<RushesError>
+  missingError(missing: readonly Missing[]): RushesError
 }
 
 export interface SettingsOptions {
@@ -112,16 +112,16 @@ export function openSettings(
       if (found === undefined) throw missingError([NO_BASE_URL])
       return found
     },
-    async missingError(missing) {
+    missingError(missing) {
       if (globals.local) return missingError(missing)
       const address = findBaseUrl()
-      if (address !== undefined)
-        return missingError((await findApiKey()) === undefined ? [...missing, noKey(address)] : missing)
       const hasKey =
-        keyVariableIn(env) !== undefined ||
-        storedKeyOf(profile()) !== undefined ||
-        setting('apiKeyCommand') !== undefined
-      return missingError([NO_BASE_URL, ...missing, ...(hasKey ? [] : [noKey()])])
+        (apiKey ?? keyVariableIn(env) ?? setting('apiKeyCommand') ?? storedKeyOf(profile())) !== undefined
+      return missingError([
+        ...(address === undefined ? [NO_BASE_URL] : []),
+        ...missing,
+        ...(hasKey ? [] : [noKey(address)]),
+      ])
     },
   }
 }

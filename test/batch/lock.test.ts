@@ -8,9 +8,15 @@ import { LockFile, lockFileOf, readLock } from '../../src/batch/lock/file.js'
 import { type Lock, lockText, type Made, newLock, parseLock, publicUrl } from '../../src/batch/lock/lock.js'
 import { RushesError } from '../../src/errors.js'
 import { createManualClock } from '../support/index.js'
+import { validatorOf } from '../support/schemas.js'
 import { folderWith, madeOf } from './folder.js'
 
+const schemaAccepts = validatorOf('lock')
+
 const made = (digit: string) => madeOf(digit.repeat(64), { run: `run_${digit}` })
+
+const { url, file, sha256, bytes, content_type } = made('2')
+const SECOND = { url, file, sha256, bytes, content_type }
 
 const lockOf = (entries: Readonly<Record<string, Made>>, more: Partial<Lock> = {}): Lock => ({
   ...newLock(),
@@ -22,12 +28,16 @@ const lockOf = (entries: Readonly<Record<string, Made>>, more: Partial<Lock> = {
 
 describe('the text of a lock file', () => {
   it('sorts rows by name, with one field a line, and comes back as it was', () => {
-    const lock = lockOf({ b: made('b'), a: made('a'), '10': made('1') }, { working: 'j1' })
+    const lock = lockOf(
+      { b: { ...made('b'), outputs: [SECOND] }, a: made('a'), '10': made('1') },
+      { working: 'j1' },
+    )
     const text = lockText(lock)
     expect(text).toMatch(
       /^\{\n {2}"version": 2,\n {2}"manifest": "shots.yaml",\n {2}"batch": "b1",\n {2}"working": "j1",\n/,
     )
     expect([...text.matchAll(/^ {4}"(\w+)": \{$/gm)].map(([, name]) => name)).toEqual(['10', 'a', 'b'])
+    expect(schemaAccepts(JSON.parse(text)), JSON.stringify(schemaAccepts.errors)).toBe(true)
     const again = parseLock(text, 'x')
     expect(again).toMatchObject({ batch: 'b1', working: 'j1', manifest: 'shots.yaml' })
     expect(lockText(again)).toBe(text)

@@ -131,7 +131,10 @@ const isHash = (value: unknown): boolean => typeof value === 'string' && /^[0-9a
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 const isOutput = ({ file, sha256, bytes, url, content_type }: Fields): boolean =>
-  isText(file) && isHash(sha256) && Number.isSafeInteger(bytes) && isText(url) && isText(content_type)
+  isText(file) &&
+  isHash(sha256) &&
+  Number.isSafeInteger(bytes) &&
+  [url, content_type].every((each) => typeof each === 'string')
 
 const isMade = (fields: Fields): boolean =>
   isHash(fields.hash) &&

@@ -132,23 +132,17 @@ export class Administration {
     return await this.#store.listKeys({ account })
   }
 
-  /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
+  /** `key` is the key's number. Changes only the terms that are present. */
   async changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails> {
     const { id } = await this.#key(key)
     await this.#store.changeKey(id, terms)
     return await this.#key(String(id))
   }
 
-  async #key(numberOrName: string): Promise<KeyDetails> {
-    const keys = await this.#store.listKeys({ key: numberOrName })
-    const [found, ...others] = keys.filter(({ id }) => String(id) === numberOrName).concat(keys)
+  async #key(id: string): Promise<KeyDetails> {
+    const [found] = /^\d{1,15}$/.test(id) ? await this.#store.listKeys({ id: Number(id) }) : []
     if (found === undefined)
-      throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
-    if (others.length > 0 && String(found.id) !== numberOrName)
-      throw usageError(
-        `More than one key is named ${numberOrName}: ${keys.map(({ id }) => id).join(', ')}.`,
-        'Use the number of the key.',
-      )
+      throw usageError(`Key ${shortened(id)} does not exist.`, 'List the keys with `rushes admin key list`.')
     return found
   }
 

@@ -22,7 +22,7 @@ import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/file-system.js'
 import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { type DataFolders, openData } from './data.js'
-import { OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
+import { OWNER_KEY, type Storage } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
 import { closeApp, createApp, createReadiness } from './http/app.js'
 import {
@@ -39,12 +39,11 @@ import { createInProcessFetch } from './http/in-process-fetch.js'
 import { type KeyLookup, openKeyLookup } from './http/key-lookup.js'
 import { BodyMemory } from './http/request-body.js'
 import { PREVIEW_MODELS } from './models/served-model.js'
-import type { LocalOutputFile, Service, ServiceOptions } from './options.js'
+import type { Service, ServiceOptions } from './options.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { createMemoryRateLimiter } from './rules/rate.js'
 import type { Store } from './store/index.js'
-import { outputKey, outputOfUrl } from './store/run.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { createErrorLog } from './worker/log.js'
 import { Retention } from './worker/retention.js'
@@ -133,7 +132,6 @@ export async function createService(given: ServiceOptions): Promise<Service> {
       if (role !== 'api') rendering.start(claims)
     },
     findProblem: (id, mustExist) => findProblem(node, id, mustExist),
-    findOutputFile: (url) => findOutputFile(node, url),
     async close({ drain = false, ...grace } = {}) {
       isDraining ||= drain
       const limitMs = (grace.graceMs ?? CREATE_GRACE_MS) + MAX_CLOSE_MS
@@ -284,17 +282,4 @@ async function findProblem(
   const model = await (engine.modelOf?.(run) ?? models.find(({ document }) => document.name === run.model))
   if (model !== undefined) return model.problem
   return mustExist ? `This service does not have its model ${run.model}.` : undefined
-}
-
-async function findOutputFile({ store, storage }: Node, url: string): Promise<LocalOutputFile | undefined> {
-  const named = outputOfUrl(url)
-  const output = named && (await store.findOutput(named.token, named.name))
-  if (output === undefined) return undefined
-  const path = storage.files.pathOf?.(outputKey(output))
-  if (path === undefined) return undefined
-  const found = await storage.files.find(outputKey(output)).catch((error) => {
-    // Throw the disk's own error, since the terminal shows it.
-    throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
-  })
-  return found && { ...output, path }
 }

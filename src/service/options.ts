@@ -11,7 +11,7 @@ import type { ServedModel } from './models/served-model.js'
 import type { Passwords } from './rules/credentials.js'
 import type { NodeRole } from './rules/names.js'
 import type { RateLimiter } from './rules/rate.js'
-import type { Claims, StoredOutput } from './store/run.js'
+import type { Claims } from './store/run.js'
 import type { AssetFiles } from './web/assets.js'
 import type { ConsoleStart } from './web/sessions.js'
 import type { WriteLog } from './worker/log.js'
@@ -66,10 +66,6 @@ export interface ServiceOptions {
   readonly metrics?: Metrics | undefined
 }
 
-export interface LocalOutputFile extends StoredOutput {
-  readonly path: string
-}
-
 export interface Service {
   /** The ephemeral key, or the first key of a new data folder. Undefined otherwise, and for a worker. */
   readonly apiKey: string | undefined
@@ -89,8 +85,6 @@ export interface Service {
    * earlier version whose model it does not have.
    */
   findProblem(id: string, mustExist?: boolean): Promise<string | undefined>
-  /** Returns the file of an output URL; undefined if it does not exist. */
-  findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**
    * Finishes responses in progress and returns unfinished renders to the queue, within 2 s after the grace. With `drain`, open
    * connections get one second for their next request, so that a proxy in front of several nodes loses no request.

@@ -71,16 +71,16 @@ it('admin limits and disables a key, bans an account, and takes each of it back'
   expect(await outcome()).toBe('api_key_spend_limit_exceeded')
   const state = async () => outputOf(await admin('key list --account acme')).split('\t')[3]
   expect(await state()).toBe('spend limit reached')
-  await admin('key set ci --spend-limit none')
+  await admin('key set 2 --spend-limit none')
   expect(await outcome()).toBe('USAGE_EXCEEDED')
   expect(await state()).toBe('quota used up')
   const networks = '--allow-ip 192.0.2.0/24 --allow-ip 2001:db8::/32'
   await admin(`key set 2 --quota none ${networks}`)
   expect(await outcome()).toBe('ip_not_allowed')
-  await admin('key set ci --allow-ip none')
-  await admin('key disable ci')
+  await admin('key set 2 --allow-ip none')
+  await admin('key disable 2')
   expect(await outcome()).toBe('invalid_api_key')
-  await admin('key enable ci')
+  await admin('key enable 2')
   await admin('account ban acme')
   expect(await outcome()).toBe('account_banned')
   await admin('account unban acme')
@@ -210,9 +210,9 @@ describe('a usage error of admin', () => {
       /"90" is not a valid duration\.\n {2}Examples: 90d, 12h, 2030-01-31\.\n/,
     ],
     ['key disable 7', /Key 7 does not exist/],
-    ['key disable ci', /More than one key is named ci: 2, 3\./],
-    ['key set first', /Nothing to change/],
-    ['key set first --allow-ip none --allow-ip ::1', /"none" is not an IP address/],
+    ['key disable ci', /Key ci does not exist/],
+    ['key set 1', /Nothing to change/],
+    ['key set 1 --allow-ip none --allow-ip ::1', /"none" is not an IP address/],
     ['key create --account default --allow-ip ""', /--allow-ip has no value/],
     ['credits add default much', /<n>: "much" is not a whole number/],
     ['credits add default 0', /number of credits is 0/],

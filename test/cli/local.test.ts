@@ -1,6 +1,6 @@
 /** `--local` in process: the command line and its own service, with an engine that draws nothing. */
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
@@ -24,13 +24,9 @@ it('--local --no-wait leaves runs in the queue, also while another one is render
   const states = ids.map((id) => (id === wanted ? `${id}\tsucceeded\t${path}\n` : `${id}\tqueued\t\n`))
   expect(outputOf(await run(`status ${ids.join(' ')}`))).toBe(states.join(''))
 
-  // Without the download, the file of the service itself.
   rmSync(path)
-  const { files } = JSON.parse(outputOf(await run(`status ${wanted} --json`)))
-  expect(files).toMatchObject([
-    { path: expect.stringMatching(/\/local\/files\//), content_type: 'image/png' },
-  ])
-  expect(existsSync(files[0].path)).toBe(true)
+  expect(outputOf(await run(`status ${wanted}`))).toBe(`${wanted}\tsucceeded\t\n`)
+  expect(outputOf(await run(`download ${wanted} -o ${path}`))).toBe(`${path}\n`)
 })
 
 it('wait --local renders the run of a command that was killed when the lease of the run has expired', async () => {

@@ -91,7 +91,7 @@ async function showRuns(
     let error = answer instanceof RushesError ? answer : endError(answer, ctx.globals.local)
     if (!(answer instanceof RushesError)) {
       states.push(answer)
-      await printState(ctx, service, answer, { error, rows })
+      printState(ctx, service, answer, { error, rows })
       // That a run failed is an answer, and an error only with `--exit-status`.
       if (error?.code === 'run_failed') error = undefined
     }
@@ -112,17 +112,16 @@ function endError(state: RunState, isLocal: boolean): RushesError | undefined {
  * Shows the files of the run that are on the disk: on a terminal, and for a local run, whose URLs stop working when this
  * process ends. On a terminal the row is added to `rows`, because columns are aligned only after all are known.
  */
-async function printState(
-  { out }: Context,
-  { journal, find, localFiles }: StatusSource,
+function printState(
+  { out, globals }: Context,
+  { journal, find }: StatusSource,
   state: RunState,
   { error, rows }: { readonly error: RushesError | undefined; readonly rows: (readonly string[])[] },
-): Promise<void> {
+): void {
   const { id, status, urls } = state
   const row = find(id)
-  const downloaded = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
-  const files = downloaded.length === 0 ? ((await localFiles?.(urls)) ?? []) : downloaded
-  const showsFiles = localFiles !== undefined || (out.stdoutIsTerminal && files.length > 0)
+  const files = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
+  const showsFiles = globals.local || (out.stdoutIsTerminal && files.length > 0)
   const locations = showsFiles ? files.map(({ path }) => path) : urls
   const cells = [id, status, locations.join(' ')].map(printable)
   if (out.mode.json) out.json(runJson({ ...row, id, state, files, error }))

@@ -10,7 +10,6 @@ import type { FileSystem } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import type { PictureRequest } from '../../preview/terminal-picture.js'
-import type { DownloadedFile } from '../../protocol/media.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
@@ -81,8 +80,6 @@ export interface Connection extends Partial<LocalChecks> {
   readonly client: ApiClient
   /** Fetches output URLs, without the API key and the rate limit. */
   readonly fetch: Fetch
-  /** With `--local`: finds the files of output URLs in the data folder. */
-  localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
 }
 
 export interface ConnectOptions {

@@ -4,13 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
-import type { DownloadedFile } from '../../protocol/media.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
 import type { AddedModel } from '../../service/models/model-set.js'
-import type { Service } from '../../service/options.js'
 import { type AssetFiles, readAssets } from '../../service/web/assets.js'
 import { checkListens, openLocalModels } from '../models/local-models.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
@@ -86,7 +84,6 @@ export async function openLocalService(
     url: LOCAL_URL,
     apiKey: service.apiKey ?? '',
     fetch: (request) => (request.url.origin === LOCAL_URL ? service.fetch : network)(request),
-    localFiles: (urls) => outputFiles(service, urls),
     checkModel(model) {
       const found = set.models.find(({ document }) => document.name === model)
       if (found?.problem !== undefined) throw usageError(`The model ${model} cannot run. ${found.problem}`)
@@ -100,15 +97,4 @@ export async function openLocalService(
       )
     },
   }
-}
-
-async function outputFiles(service: Service, urls: readonly string[]): Promise<readonly DownloadedFile[]> {
-  const files: DownloadedFile[] = []
-  for (const url of urls) {
-    const found = await service.findOutputFile(url)
-    if (found === undefined) continue
-    const { path, bytes, sha256, contentType: content_type } = found
-    files.push({ path, bytes, sha256, url, content_type })
-  }
-  return files
 }

@@ -3,7 +3,6 @@
  * request: bytes that are not HTTP, headers that are too large or too slow, CONNECT and `Expect`.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { errorCode } from '../../host/system-error.js'
 import { StorageUnavailable } from '../files/contract.js'
 import { Refusal } from '../rules/refusal.js'
 import { DatabaseUnavailable } from '../store/sql.js'
@@ -21,8 +20,6 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
 /** Returns the refusal to send for an error. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown, bodyLimit?: number): Refusal {
   if (error instanceof Refusal) return error
-  if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
-    return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
   if (error instanceof DatabaseUnavailable) {
     const outcome = error.isUnknown ? ' A change may have been made.' : ''
     return new Refusal('not_ready', `Its database cannot be reached.${outcome}`)

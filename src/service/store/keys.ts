@@ -66,14 +66,14 @@ export function createKeyStore({ transaction, repeatable, snapshot, get, run }: 
       const row = await get(FIND_KEY, { hash })
       return row && keyOf(row)
     },
-    /** Lists all keys, those of an account, or those with a name or number. */
-    async listKeys(of: { readonly account?: string; readonly key?: string } = {}) {
+    /** Lists all keys, those of an account, or the one with a number. */
+    async listKeys(of: { readonly account?: string; readonly id?: number } = {}) {
       const where =
-        of.key === undefined
+        of.id === undefined
           ? of.account === undefined
             ? ''
             : 'WHERE accounts.name = :account'
-          : 'WHERE keys.name = :key OR CAST(keys.id AS text) = :key'
+          : 'WHERE keys.id = :id'
       const rows = await snapshot((read) => read.all(`${KEYS} ${where} ORDER BY keys.id`, of))
       return rows.map((row) => keyOf<KeyDetails>(row))
     },

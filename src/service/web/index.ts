@@ -9,6 +9,7 @@ import type { FileStore } from '../files/contract.js'
 import { readBodies } from '../http/request-body.js'
 import { createPasswords, type Passwords } from '../rules/credentials.js'
 import type { RateLimiter } from '../rules/rate.js'
+import { Refusal } from '../rules/refusal.js'
 import { addAccountRoutes } from './account.js'
 import { addAssetRoutes } from './assets.js'
 import { addAuthRoutes } from './auth.js'
@@ -63,6 +64,9 @@ export async function addPages(app: FastifyInstance, options: ConsoleOptions): P
     })
     readBodies(scope, options.bodyMemory)
     addAuthRoutes(scope, site)
+    scope.get('/*', () => {
+      throw new Refusal('not_found')
+    })
     await scope.register(async (pages) => {
       pages.addHook('onRequest', async (request, reply) => {
         // Every page needs a session.

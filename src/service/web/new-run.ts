@@ -56,7 +56,9 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
         return site.redirect(reply, `/runs/${await createRun(site, request, read, input)}`)
     } catch (error) {
       if (!(error instanceof Refusal) || error.status === 401) throw error
-      problems[''] = `Nothing was created. ${error.message}`
+      // The service names a field that only its own checks find wrong: `input.image_urls/0`.
+      const [, field = ''] = /\binput\.([^\s/]+)/.exec(error.message) ?? []
+      problems[field] = `Nothing was created. ${error.message}`
       if (error.status >= 500) reply.code(error.status)
     }
     for (const name of Object.keys(files)) problems[name] ??= 'Choose the files again.'

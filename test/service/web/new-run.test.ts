@@ -157,6 +157,15 @@ describe('reference images', () => {
     expect((await browser.get(sent)).header('content-type')).toBe('image/png')
   })
 
+  test('with a wrong URL are refused at their field', async () => {
+    const { browser } = await signedIn()
+    const { body } = await refused(browser, { image_urls: 'https://example.com/a.png\nfox.png' })
+    expect(body).toContain('aria-invalid="true" aria-describedby="problem-f-image_urls"')
+    expect(body).toMatch(
+      /id="problem-f-image_urls"[^>]*>[^<]* input\.image_urls\/1 is not an http\(s\) or data: URL/,
+    )
+  })
+
   test('that are no images are refused', async () => {
     const { browser } = await signedIn()
     const svg = new File(['<svg/>'], 'x.svg', { type: 'image/png' })

@@ -278,6 +278,14 @@ test('no attribute of a page needs inline script, inline style or eval', async (
     )
 })
 
+test('a missing page is a page with 404, also without a session; an unknown path of the API is JSON', async () => {
+  const browser = createBrowser(await createConsoleService())
+  const missing = await browser.get('/nope')
+  expect([missing.status, missing.header('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+  const { status, body } = await browser.get('/api/v1/nope')
+  expect([status, body.error.code]).toEqual([404, 'not_found'])
+})
+
 test('a missing run is a page with 404, and its live part is empty', async () => {
   const { browser } = await signedIn()
   const missing = await browser.get('/runs/run_none')

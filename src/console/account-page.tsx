@@ -18,7 +18,6 @@ export interface ShownUser {
 
 export interface AccountView {
   readonly assets: Assets
-  readonly nowMs: number
   /** Email of the user. */
   readonly user: string
   readonly account: string
@@ -48,22 +47,11 @@ export const AccountPage = (props: AccountView) => (
   </Page>
 )
 
-const PasswordForm = ({ user, canSetPassword, hasPassword, problem }: AccountView) => (
+const PasswordForm = ({ canSetPassword, hasPassword, problem }: AccountView) => (
   <form method="post" action="/api/auth/password" class="card form stack">
     <h2>{hasPassword ? 'Change the password' : 'Set a password'}</h2>
     {!hasPassword && <p class="about">With a password you can sign in again without a link.</p>}
     {problem && <Notice tone="bad" title={problem} />}
-    {/* For password managers. */}
-    <input
-      type="text"
-      class="hidden"
-      name="username"
-      autocomplete="username"
-      value={user}
-      readOnly
-      tabIndex={-1}
-      aria-hidden="true"
-    />
     {!canSetPassword && (
       <Input
         name="current"
@@ -90,7 +78,7 @@ const PasswordForm = ({ user, canSetPassword, hasPassword, problem }: AccountVie
   </form>
 )
 
-const Sessions = ({ sessions, nowMs }: AccountView) => (
+const Sessions = ({ sessions }: AccountView) => (
   <section class="card form stack">
     <h2>Sessions</h2>
     <ul class="items">
@@ -98,7 +86,7 @@ const Sessions = ({ sessions, nowMs }: AccountView) => (
         <li key={id} class="wrap">
           {userAgent ?? 'Unknown program'}
           <small>
-            {isCurrent ? 'this session' : <Time ms={usedAtMs} nowMs={nowMs} />}
+            {isCurrent ? 'this session' : <Time ms={usedAtMs} />}
             {address && `, ${address}`}
           </small>
         </li>

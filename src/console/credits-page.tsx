@@ -79,7 +79,7 @@ function Spend({ days }: CreditsView) {
           viewBox={`0 0 ${days.length} 100`}
           preserveAspectRatio="none"
           role="img"
-          aria-label={`Spent per day. ${summary} The figures are in the table below.`}
+          aria-label={`Spent per day. ${summary}`}
         >
           {days.map((day, at) => {
             const height = Math.max(0, (100 * day.credits) / top)
@@ -95,22 +95,7 @@ function Spend({ days }: CreditsView) {
           <span>{days.at(-1)?.day}</span>
         </span>
       </div>
-      <details>
-        <summary>{summary}</summary>
-        <Table label="Spent per day" head={['Day (UTC)', 'Credits', 'Runs']} right={['Credits', 'Runs']}>
-          {days.toReversed().map((day) => (
-            <tr key={day.day}>
-              <td>{day.day}</td>
-              <td class="right" data-name="Credits">
-                {number(day.credits)}
-              </td>
-              <td class="right" data-name="Runs">
-                {number(day.runs)}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      </details>
+      <p>{summary}</p>
     </section>
   )
 }

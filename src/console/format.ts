@@ -9,28 +9,9 @@ export const credits = (count: number): string => plural(count, 'credit')
 /** `+1,000`, `−6` */
 export const amount = (value: number): string => `${value < 0 ? '−' : '+'}${number(Math.abs(value))}`
 
-const UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-] as const
-const relative = new Intl.RelativeTimeFormat('en')
-
-/** `5 minutes ago`, `in 3 days`. The script of the pages says the same. */
-export function ago(ms: number, nowMs: number): string {
-  const [unit, length] = UNITS.find(([, length]) => Math.abs(nowMs - ms) >= length) ?? []
-  return unit === undefined || length === undefined
-    ? 'just now'
-    : relative.format(Math.trunc((ms - nowMs) / length), unit)
-}
-
-const full = new Intl.DateTimeFormat('en', {
-  timeZone: 'UTC',
-  dateStyle: 'medium',
-  timeStyle: 'medium',
-  hourCycle: 'h23',
-})
-export const fullTime = (ms: number): string => `${full.format(ms)} UTC`
+/** `2026-01-31 09:30:00 UTC` */
+export const timeText = (ms: number): string =>
+  `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
 /** `Aspect ratio` for `aspect_ratio`, `Image` for `image_urls`. */
 export const labelOf = (name: string): string =>

@@ -1,8 +1,8 @@
 /** API keys: a list, the form of one key, and a new key, which is shown once. */
-import { keyStateOf } from '../protocol/limits.js'
+import type { KeyState } from '../protocol/limits.js'
 import { linkTo, number } from './format.js'
 import { type Assets, Page } from './layout.js'
-import { Copy, Field, Icon, Input, invalid, Notice, PostButton, Table, Time } from './parts.js'
+import { Field, Icon, Input, invalid, Notice, PostButton, Table, Time } from './parts.js'
 
 export interface ShownKey {
   readonly id: number
@@ -17,11 +17,11 @@ export interface ShownKey {
   readonly expiresAtMs: number | undefined
   readonly createdAtMs: number
   readonly usedAtMs: number | undefined
+  readonly state: KeyState
 }
 
 export interface KeysView {
   readonly assets: Assets
-  readonly nowMs: number
   readonly keys: readonly ShownKey[]
   /** Where the older keys begin. */
   readonly next: number | undefined
@@ -29,7 +29,7 @@ export interface KeysView {
   readonly created?: { readonly secret: string | undefined } | undefined
 }
 
-export const KeysPage = ({ assets, nowMs, keys, next, created }: KeysView) => (
+export const KeysPage = ({ assets, keys, next, created }: KeysView) => (
   <Page
     assets={assets}
     path="/keys"
@@ -55,7 +55,7 @@ export const KeysPage = ({ assets, nowMs, keys, next, created }: KeysView) => (
         right={['Spent', 'Runs', 'Change']}
       >
         {keys.map((key) => (
-          <KeyRow key={key.id} of={key} nowMs={nowMs} />
+          <KeyRow key={key.id} of={key} />
         ))}
       </Table>
     )}
@@ -67,8 +67,8 @@ export const KeysPage = ({ assets, nowMs, keys, next, created }: KeysView) => (
   </Page>
 )
 
-function KeyRow({ of: key, nowMs }: { readonly of: ShownKey; readonly nowMs: number }) {
-  const state = keyStateOf(key, nowMs)
+function KeyRow({ of: key }: { readonly of: ShownKey }) {
+  const { state } = key
   const limited = (value: number, limit: number | undefined) =>
     limit === undefined ? number(value) : `${number(value)} of ${number(limit)}`
   return (
@@ -79,7 +79,7 @@ function KeyRow({ of: key, nowMs }: { readonly of: ShownKey; readonly nowMs: num
         <small class="notes">
           {key.expiresAtMs !== undefined && (
             <span>
-              {key.expiresAtMs <= nowMs ? 'expired' : 'expires'} <Time ms={key.expiresAtMs} nowMs={nowMs} />
+              expires <Time ms={key.expiresAtMs} />
             </span>
           )}
           {key.allowedIps !== undefined && <span>only from {key.allowedIps.join(', ')}</span>}
@@ -94,11 +94,9 @@ function KeyRow({ of: key, nowMs }: { readonly of: ShownKey; readonly nowMs: num
       <td class="right" data-name="Runs">
         {limited(key.used, key.quota)}
       </td>
-      <td data-name="Used">
-        {key.usedAtMs === undefined ? 'never' : <Time ms={key.usedAtMs} nowMs={nowMs} />}
-      </td>
+      <td data-name="Used">{key.usedAtMs === undefined ? 'never' : <Time ms={key.usedAtMs} />}</td>
       <td data-name="Created">
-        <Time ms={key.createdAtMs} nowMs={nowMs} />
+        <Time ms={key.createdAtMs} />
       </td>
       <td class="right">
         <div class="row acts">
@@ -122,10 +120,7 @@ const Created = ({ secret }: { readonly secret: string | undefined }) =>
     <Notice tone="info" title="This key was created before, and was shown once." />
   ) : (
     <Notice tone="good" title="Copy the key now. It is shown only once.">
-      <div class="row">
-        <code class="secret wrap">{secret}</code>
-        <Copy text={secret}>Copy</Copy>
-      </div>
+      <code class="secret wrap">{secret}</code>
     </Notice>
   )
 

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { IMAGE_TYPES, MEDIA_NOUNS, type MediaType } from '../protocol/media.js'
 import { mediaParameters } from '../protocol/media-parameters.js'
-import { listedValues, type ModelDocument, type ParameterSchema } from '../protocol/models.js'
+import { describeType, listedValues, type ModelDocument, type ParameterSchema } from '../protocol/models.js'
 import { capitalized } from '../protocol/text.js'
 import { credits, labelOf, unitOf } from './format.js'
 import { hx } from './hx.js'
@@ -164,7 +164,7 @@ function Option({ name, schema, value, isRequired, problem }: OptionProps) {
   const standard = 'default' in schema && schema.default !== undefined ? String(schema.default) : ''
   const listed = schema.type === 'boolean' ? ['true', 'false'] : listedValues(schema)
   const id = `f-${name}`
-  const hint = hintOf(schema, isRequired)
+  const hint = hintOf(schema)
   const common = { id, name, required: isRequired, placeholder: standard, ...invalid(id, problem) }
   if (listed === undefined)
     return (
@@ -200,19 +200,13 @@ function Option({ name, schema, value, isRequired, problem }: OptionProps) {
   )
 }
 
-function hintOf(schema: ParameterSchema, isRequired: boolean): string {
-  const { minimum, maximum } = schema as { readonly minimum?: unknown; readonly maximum?: unknown }
-  const hasDefault = 'default' in schema && schema.default !== undefined
-  return [
+const hintOf = (schema: ParameterSchema): string =>
+  [
     schema.description,
-    maximum !== undefined && `${minimum ?? 0} to ${maximum}`,
-    schema.type === 'array' && 'one per line',
-    (schema.type === 'integer' || schema.type === 'number') && hasDefault && `default ${schema.default}`,
-    !isRequired && !hasDefault && 'optional',
+    schema.type === 'array' ? 'one per line' : listedValues(schema) === undefined && describeType(schema),
   ]
     .filter(Boolean)
     .join(', ')
-}
 
 const ACCEPT = { image: IMAGE_TYPES.join(','), video: 'video/*', audio: 'audio/*', file: undefined }
 
@@ -227,16 +221,10 @@ function Files({ model, name, type, values, problems }: FilesProps) {
   const isList = schema?.type === 'array'
   const about = schema?.description || labelOf(name)
   const id = `f-${name}`
-  const limits = [
-    !model.input.required.includes(name) && 'optional',
-    isList && schema.maxItems !== undefined && `at most ${schema.maxItems}`,
-  ]
   const noun = isList ? `${type === 'audio' ? 'audio file' : type}s` : MEDIA_NOUNS[type]
   return (
     <fieldset>
-      <legend>
-        {about} <small>{limits.filter(Boolean).join(', ')}</small>
-      </legend>
+      <legend>{about}</legend>
       <div class="drop">
         <Icon name="upload" size={18} />
         <p id={`${id}-hint`}>

@@ -5,7 +5,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run-state.js'
-import { ago, fullTime } from './format.js'
+import { timeText } from './format.js'
 
 /** Line icons on a 24 × 24 grid, in the text colour. Decorative: always beside a text or a label. */
 const PATHS = {
@@ -14,7 +14,6 @@ const PATHS = {
   key: 'M13 15.5a5.5 5.5 0 1 1-11 0 5.5 5.5 0 0 1 11 0zM11.4 11.6L21 2M15.5 7.5l3 3L22 7l-3-3',
   credits: 'M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0zM18.1 10.4A6 6 0 1 1 10.3 18M7 6h1v4',
   user: 'M16.5 7.5a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM4 21a8 8 0 0 1 16 0',
-  copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
   alert: 'M12 4L2.5 20h19zM12 10v4.5M12 17.3v.01',
   info: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 11v5M12 8v.01',
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5L20 20',
@@ -38,28 +37,9 @@ export const Badge = ({ run: { status, progress } }: { readonly run: ShownRun })
   <span class={`badge ${status}`}>{progress === undefined ? status : `${status}, ${progress} %`}</span>
 )
 
-interface TimeProps {
-  readonly ms: number
-  /** If given, the time is relative to it. The script of the pages keeps it true. */
-  readonly nowMs?: number
-}
 /** In UTC; the script of the pages shows it as on the clock of the user. */
-export const Time = ({ ms, nowMs }: TimeProps) => (
-  <time
-    datetime={new Date(ms).toISOString()}
-    title={fullTime(ms)}
-    data-relative={nowMs === undefined ? undefined : true}
-  >
-    {nowMs === undefined ? fullTime(ms) : ago(ms, nowMs)}
-  </time>
-)
-
-/** Hidden where scripts are off. */
-export const Copy = ({ text, children }: { readonly text: string; readonly children: string }) => (
-  <button type="button" class="button small scripted" data-copy={text}>
-    <Icon name="copy" size={14} />
-    <span>{children}</span>
-  </button>
+export const Time = ({ ms }: { readonly ms: number }) => (
+  <time datetime={new Date(ms).toISOString()}>{timeText(ms)}</time>
 )
 
 interface NoticeProps {
@@ -85,7 +65,7 @@ interface SelectProps {
   readonly chosen?: string | undefined
 }
 export const Select = ({ name, label, choices, chosen = '' }: SelectProps) => (
-  <select name={name} aria-label={label} class={chosen === '' ? undefined : 'set'}>
+  <select name={name} aria-label={label}>
     {choices.map(([value, label]) => (
       <option key={value} value={value} selected={value === chosen}>
         {label}
@@ -206,8 +186,6 @@ export interface ShownRun {
   readonly outputs: readonly ShownOutput[]
   /** Whether the files of its outputs were deleted. */
   readonly isRemoved: boolean
-  /** Whether the service makes a small picture of the first output. */
-  readonly hasThumbnail: boolean
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined

@@ -13,7 +13,6 @@ import { hx } from './hx.js'
 import { type Assets, Page } from './layout.js'
 import {
   Badge,
-  Copy,
   Icon,
   isUnderWay,
   Notice,
@@ -151,15 +150,14 @@ interface OutputProps {
 
 function Output({ run, output: { url, name, contentType, bytes, savedName } }: OutputProps) {
   const [width, height] = run.ratio.map((each) => each * 100)
-  const type = mediaTypeOf(contentType)
   return (
     <figure class="card">
-      {type === 'image' && (
+      {contentType.startsWith('image/') && (
         <a href={url}>
           <img src={url} alt={`Output: ${cut(run.prompt, 200)}`} width={width} height={height} />
         </a>
       )}
-      {type === 'video' && (
+      {contentType.startsWith('video/') && (
         <video
           src={url}
           controls
@@ -269,12 +267,9 @@ const Commands = ({ run, input, document, baseUrl }: StateView) => (
     {commandsOf({ ...run, input }, baseUrl, document).map(({ name, code }, at) => (
       <details key={name} name="commands" open={at === 0}>
         <summary>{name}</summary>
-        <div class="code">
-          <pre tabIndex={0} role="region" aria-label={`Command for ${name}`}>
-            <code>{code}</code>
-          </pre>
-          <Copy text={code}>Copy</Copy>
-        </div>
+        <pre tabIndex={0} role="region" aria-label={`Command for ${name}`}>
+          <code>{code}</code>
+        </pre>
       </details>
     ))}
   </section>

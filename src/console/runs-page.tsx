@@ -1,4 +1,5 @@
 /** The runs of the account, as a list or a grid. Its rows are live; older runs come on scrolling, or by a link. */
+import { mediaTypeOf } from '../protocol/media.js'
 import { LOCAL_STATUSES } from '../protocol/run-state.js'
 import { cut, linkTo, plural } from './format.js'
 import { hx } from './hx.js'
@@ -17,7 +18,6 @@ export interface RunsQuery {
 
 export interface RunsView {
   readonly assets: Assets
-  readonly nowMs: number
   readonly query: RunsQuery
   readonly layout: RunsLayout
   readonly runs: readonly ShownRun[]
@@ -39,7 +39,6 @@ export const RunsPage = (props: RunsView) => (
             <a
               key={each}
               href={linkTo('/runs', { ...props.query, view: each })}
-              title={`As a ${each}`}
               aria-label={`As a ${each}`}
               aria-current={each === props.layout ? 'true' : undefined}
             >
@@ -109,11 +108,7 @@ const Filters = ({ query, layout, models, keys }: RunsView) => (
       name="key"
       label="API key"
       chosen={query.key}
-      choices={[
-        ['', 'Any key'],
-        ['console', 'Console'],
-        ...keys.map(({ id, name }) => [String(id), name] as const),
-      ]}
+      choices={[['', 'Any key'], ...keys.map(({ id, name }) => [String(id), name] as const)]}
     />
     <button type="submit" class="button unscripted">
       Show
@@ -134,7 +129,7 @@ const List = (props: RunsView) => (
     </thead>
     <tbody id="runs">
       {props.runs.map((run) => (
-        <Row key={run.id} run={run} nowMs={props.nowMs} />
+        <Row key={run.id} run={run} />
       ))}
       {props.next !== undefined && (
         <tr class="more">
@@ -150,7 +145,7 @@ const List = (props: RunsView) => (
 const Grid = (props: RunsView) => (
   <ol class="tiles" id="runs">
     {props.runs.map((run) => (
-      <Tile key={run.id} run={run} nowMs={props.nowMs} />
+      <Tile key={run.id} run={run} />
     ))}
     {props.next !== undefined && (
       <li class="more">
@@ -183,10 +178,9 @@ function Older({ query, layout, next }: RunsView) {
 
 interface ItemProps {
   readonly run: ShownRun
-  readonly nowMs: number
 }
 
-const Row = ({ run, nowMs }: ItemProps) => (
+const Row = ({ run }: ItemProps) => (
   <tr id={run.id} class="run">
     <td class="output">
       <Thumbnail run={run} />
@@ -205,19 +199,19 @@ const Row = ({ run, nowMs }: ItemProps) => (
       <Badge run={run} />
     </td>
     <td class="created">
-      <Time ms={run.createdAtMs} nowMs={nowMs} />
+      <Time ms={run.createdAtMs} />
     </td>
   </tr>
 )
 
-const Tile = ({ run, nowMs }: ItemProps) => (
+const Tile = ({ run }: ItemProps) => (
   <li id={run.id} class={run.ratio[0] < run.ratio[1] ? 'run tall' : 'run'}>
     <Thumbnail run={run} />
     <Following run={run} />
     <div class="caption">
       <RunLink run={run} />
       <div class="row">
-        <Badge run={run} /> <Time ms={run.createdAtMs} nowMs={nowMs} />
+        <Badge run={run} /> <Time ms={run.createdAtMs} />
       </div>
     </div>
   </li>
@@ -233,8 +227,9 @@ const RunLink = ({ run }: { readonly run: ShownRun }) => (
 /** Width and height are attributes: a strict policy has no `style`, and the row has its height before the picture came. */
 function Thumbnail({ run }: { readonly run: ShownRun }) {
   const [output] = run.outputs
+  const type = output && mediaTypeOf(output.contentType)
   const [width, height] = run.ratio.map((each) => each * 100)
-  if (output === undefined || run.isRemoved)
+  if (output === undefined || run.isRemoved || (type !== 'image' && type !== 'video'))
     return (
       <span class={`thumb ${run.status}`}>
         <svg
@@ -247,10 +242,9 @@ function Thumbnail({ run }: { readonly run: ShownRun }) {
         <Icon name={run.kind} size={18} />
       </span>
     )
-  const isFilm = output.contentType.startsWith('video/')
   return (
     <span class="thumb">
-      {isFilm ? (
+      {type === 'video' ? (
         <video
           src={output.url}
           muted
@@ -261,15 +255,9 @@ function Thumbnail({ run }: { readonly run: ShownRun }) {
           height={height}
         />
       ) : (
-        <img
-          src={run.hasThumbnail ? `/runs/${run.id}/thumbnail` : output.url}
-          alt=""
-          loading="lazy"
-          width={width}
-          height={height}
-        />
+        <img src={`/runs/${run.id}/thumbnail`} alt="" loading="lazy" width={width} height={height} />
       )}
-      {isFilm && (
+      {type === 'video' && (
         <span class="play">
           <Icon name="play" size={11} />
         </span>
@@ -295,19 +283,19 @@ const Live = ({ layout }: RunsView) => (
   />
 )
 
-export interface RunChanges extends Pick<RunsView, 'nowMs' | 'layout'> {
+export interface RunChanges extends Pick<RunsView, 'layout'> {
   readonly changed: readonly ShownRun[]
 }
 
 /** Parts that replace the rows of the page. */
-export function LiveAnswer({ nowMs, layout, changed }: RunChanges) {
+export function LiveAnswer({ layout, changed }: RunChanges) {
   const Item = layout === 'list' ? Row : Tile
   const ended = changed.filter((run) => !isUnderWay(run))
   return (
     <>
       {changed.map((run) => (
         <hx-partial key={run.id} {...hx({ target: `#${run.id}`, swap: 'outerHTML' })}>
-          <Item run={run} nowMs={nowMs} />
+          <Item run={run} />
         </hx-partial>
       ))}
       {ended.length > 0 && (

@@ -4,17 +4,14 @@ import { Input, Notice } from './parts.js'
 
 export interface SignInView {
   readonly assets: Assets
-  /** The path to go to then. */
-  readonly next: string
   readonly email: string
   readonly problem?: string | undefined
 }
 
-export const SignInPage = ({ assets, next, email, problem }: SignInView) => (
+export const SignInPage = ({ assets, email, problem }: SignInView) => (
   <PlainPage assets={assets} title="Sign in">
     {problem && <Notice tone="bad" title={problem} />}
     <form method="post" action="/api/auth/sign-in" class="card form stack">
-      <input type="hidden" name="next" value={next} />
       <Input
         name="email"
         label="Email"
@@ -23,16 +20,9 @@ export const SignInPage = ({ assets, next, email, problem }: SignInView) => (
         autocapitalize="none"
         value={email}
         required
-        autofocus={email === ''}
+        autofocus
       />
-      <Input
-        name="password"
-        label="Password"
-        type="password"
-        autocomplete="current-password"
-        required
-        autofocus={email !== ''}
-      />
+      <Input name="password" label="Password" type="password" autocomplete="current-password" required />
       <button type="submit" class="button primary">
         Sign in
       </button>

@@ -56,7 +56,7 @@ export interface ServiceOptions {
   readonly console?: AssetFiles | undefined
   /**
    * Engine for the console's thumbnails: makes one WebP from the picture at `input.path` of a job. Closed with the
-   * service. If undefined, the list of runs shows full-size pictures.
+   * service. If undefined, there are no thumbnails.
    */
   readonly thumbnailEngine?: Engine | undefined
   /** Password hashing. Default: scrypt. */

@@ -44,8 +44,7 @@ export interface RunFilter extends Page {
   readonly accountId: number | undefined
   readonly status?: LocalStatus | undefined
   readonly model?: string | undefined
-  /** Key id, or `console` for runs without a key. */
-  readonly key?: number | 'console' | undefined
+  readonly key?: number | undefined
   /** Text to find in the stored part of the prompt. Ignores case for ASCII letters only. */
   readonly search?: string | undefined
 }
@@ -193,7 +192,7 @@ export function createListStore(database: Database) {
         ...inRange('runs', filter, floor),
         'runs.status = ?': status,
         'runs.model = ?': model,
-        ...(key === 'console' ? { 'runs.key_id IS NULL': null } : { 'runs.key_id = ?': key }),
+        'runs.key_id = ?': key,
         '{position}(lower(runs.prompt {ascii}), lower(? {ascii})) > 0': search,
       })
       const index = accountId === undefined ? '' : '{index runs_of_account}'

@@ -11,13 +11,11 @@ export async function sendAccountPage(
 ): Promise<FastifyReply> {
   const { store, clock } = site.options
   const { id, user, fromLink } = site.session(request)
-  const nowMs = clock.now()
   const [sessions, users] = await Promise.all([
-    store.listSessions(user.id, nowMs),
+    store.listSessions(user.id, clock.now()),
     store.listUsers(user.accountId),
   ])
   return site.page(reply, AccountPage, {
-    nowMs,
     user: user.email,
     account: user.account,
     canSetPassword: fromLink,

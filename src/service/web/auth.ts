@@ -77,12 +77,6 @@ function required(fields: Fields, name: string): string {
   return value
 }
 
-/** A path of this service, to go to after signing in. Browsers remove a tab: `/\t/host` would be another host. */
-const safeNext = (next: unknown): string =>
-  typeof next === 'string' && /^\/(?![/\\])[!-~]*$/.test(next) && !next.startsWith('/sign-in')
-    ? next
-    : '/runs'
-
 export function addAuthRoutes(app: FastifyInstance, site: Site): void {
   const { sessions, publicUrl } = site.options
   const begin = async (visitor: Visitor, reply: FastifyReply, open: () => Promise<BegunSession>) => {
@@ -92,11 +86,7 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
     return record
   }
 
-  app.get<{ Querystring: { next?: unknown } }>('/sign-in', (request, reply) => {
-    const next = safeNext(request.query.next)
-    if (visitorOf(request).session !== undefined) return site.redirect(reply, next)
-    return site.page(reply, SignInPage, { next, email: '' })
-  })
+  app.get('/sign-in', (_request, reply) => site.page(reply, SignInPage, { email: '' }))
   app.get<{ Params: { token: string } }>('/link/:token', (request, reply) =>
     site.page(reply, LinkPage, { token: request.params.token }),
   )
@@ -107,10 +97,10 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
       const email = required(fields, 'email')
       const password = required(fields, 'password')
       const session = await begin(visitor, reply, () => sessions.signIn(email, password, visitor))
-      return { session, next: safeNext(fields.next) }
+      return { session, next: '/runs' }
     },
-    redraw: ({ message: problem, status }, { email = '', next }, _request, reply) =>
-      site.page(reply.code(status), SignInPage, { next: safeNext(next), email, problem }),
+    redraw: ({ message: problem, status }, { email = '' }, _request, reply) =>
+      site.page(reply.code(status), SignInPage, { email, problem }),
   })
   addAuthRoute(app, site, {
     path: '/api/auth/link',

@@ -25,7 +25,7 @@ interface ConsoleOptions extends Omit<SiteOptions, 'sessions' | 'makeThumbnail'>
   readonly rateLimiter: RateLimiter
   /** Default: scrypt. */
   readonly passwords?: Passwords | undefined
-  /** Makes thumbnails. If undefined, the list of runs shows full-size pictures. */
+  /** Makes thumbnails. Undefined: there are none. */
   readonly thumbnailEngine: Engine | undefined
 }
 
@@ -53,14 +53,7 @@ export async function addPages(app: FastifyInstance, options: ConsoleOptions): P
       if (!reply.hasHeader('content-security-policy')) reply.header('content-security-policy', policy)
       // Not `no-store`: Back must show a form as it was, with its hidden key.
       if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'private, no-cache')
-      reply.headers({
-        'x-content-type-options': 'nosniff',
-        // With `no-referrer`, browsers would send `Origin: null` with the forms.
-        'referrer-policy': 'same-origin',
-        'cross-origin-opener-policy': 'same-origin',
-        'permissions-policy':
-          'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
-      })
+      reply.header('x-content-type-options', 'nosniff')
     })
     readBodies(scope, options.bodyMemory)
     addAuthRoutes(scope, site)
@@ -68,13 +61,9 @@ export async function addPages(app: FastifyInstance, options: ConsoleOptions): P
       throw new Refusal('not_found')
     })
     await scope.register(async (pages) => {
-      pages.addHook('onRequest', async (request, reply) => {
+      pages.addHook('onRequest', async (request) => {
         // Every page needs a session.
         site.session(request)
-        // Removes the empty fields that a form sends, so that each view has one short URL.
-        const { pathname, search } = new URL(request.url, 'http://x')
-        const short = search.replace(/(?<=[?&])[^=&]+=(&|$)/g, '').replace(/[?&]$/, '')
-        if (short !== search) return site.redirect(reply, pathname + short)
       })
       addRunRoutes(pages, site)
       addPictureRoutes(pages, site)

@@ -2,6 +2,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { KeyFormPage, KeysPage, type KeyValues } from '../../console/keys-page.js'
+import { keyStateOf } from '../../protocol/limits.js'
 import { dayOf } from '../../protocol/units.js'
 import { cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { readKeyTerms } from '../rules/key-terms.js'
@@ -71,8 +72,7 @@ async function sendKeys(
   })
   const keys = found.slice(0, PAGE_SIZE)
   return site.page(reply, KeysPage, {
-    nowMs: clock.now(),
-    keys,
+    keys: keys.map((key) => ({ ...key, state: keyStateOf(key, clock.now()) })),
     next: found.length > PAGE_SIZE ? keys.at(-1)?.id : undefined,
     created,
   })

@@ -16,7 +16,6 @@ import { Refusal } from '../rules/refusal.js'
 import type { KeyName, ListedRun, RunFilter } from '../store/lists.js'
 import { inputKey, outputUrl, type StoredFile } from '../store/run.js'
 import type { ById, Site } from './site.js'
-import { pictureOf } from './thumbnails.js'
 
 const PAGE_SIZE = 24
 /** Maximum number of runs under way that a page asks for. */
@@ -41,7 +40,6 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
       keyChoices(site, accountId),
     ])
     return site.page(reply, RunsPage, {
-      nowMs: site.options.clock.now(),
       query: {
         status: filter.status,
         model: filter.model,
@@ -69,7 +67,6 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
       .filter(({ id, version }) => known.get(id) !== version)
     if (changed.length === 0) return reply.code(204).send()
     return site.part(reply, LiveAnswer, {
-      nowMs: site.options.clock.now(),
       layout: layoutOf(request.query),
       changed,
     })
@@ -112,7 +109,7 @@ export function addPictureRoutes(app: FastifyInstance, site: Site): void {
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort(new Refusal('bad_request', 'The connection was closed.')))
     const [run] = await store.findRuns([request.params.id], site.account(request))
-    const picture = run && pictureOf(run.outputs)
+    const picture = run?.outputs[0]
     if (picture === undefined || makeThumbnail === undefined) throw new Refusal('not_found')
     try {
       const bytes = await makeThumbnail(picture, closed.signal)
@@ -133,7 +130,7 @@ const filterOf = (accountId: number, query: Query): Omit<RunFilter, 'limit'> => 
   accountId,
   status: choiceIn(query, 'status', LOCAL_STATUSES),
   model: textIn(query, 'model'),
-  key: query.key === 'console' ? 'console' : numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER),
+  key: numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER),
   search: textIn(query, 'search', MAX_SEARCH_LENGTH),
 })
 
@@ -144,7 +141,6 @@ export const keyChoices = ({ options: { store } }: Site, accountId: number): Pro
 function shownRun({ options }: Site, run: ListedRun): ShownRun {
   const state = run.status === 'processing' ? options.worker.renderStateOf(run.id) : undefined
   const document = findDocument(options.models, run.model)
-  const [first] = run.outputs
   const prompt = run.prompt ?? ''
   const { status, failure, isRefunded, isRemoved } = run
   const changing = {
@@ -170,8 +166,6 @@ function shownRun({ options }: Site, run: ListedRun): ShownRun {
       url: outputUrl('', output),
       savedName: `${run.id}${index === 0 ? '' : `-${index + 1}`}${extname(output.name)}`,
     })),
-    hasThumbnail:
-      options.makeThumbnail !== undefined && first !== undefined && first === pictureOf(run.outputs),
   }
 }
 

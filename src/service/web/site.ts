@@ -4,7 +4,6 @@ import { MIMEType } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { linkTo } from '../../console/format.js'
 import { type Assets, renderPage, renderPart } from '../../console/layout.js'
 import { MessagePage } from '../../console/sign-in-page.js'
 import { RushesError } from '../../errors.js'
@@ -27,7 +26,7 @@ export interface SiteOptions extends ApiRoutes {
   readonly store: Store
   readonly files: FileStore
   readonly sessions: Sessions
-  /** Undefined: the list of runs shows full-size pictures. */
+  /** Undefined: there are no thumbnails. */
   readonly makeThumbnail: MakeThumbnail | undefined
   readonly assets: AssetFiles
   readonly clock: Clock
@@ -139,7 +138,7 @@ export class Site {
       return reply.code(status).send('')
     }
     if (code === 'not_signed_in' && (request.method === 'GET' || request.method === 'HEAD'))
-      return this.redirect(reply, linkTo('/sign-in', { next: request.url }))
+      return this.redirect(reply, '/sign-in')
     return this.page(reply.code(status), MessagePage, {
       title: `${status} ${STATUS_CODES[status]}`,
       message,

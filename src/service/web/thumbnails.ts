@@ -10,7 +10,6 @@ import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder } from '../../host/own-folder.js'
 import { createSlots } from '../../host/slots.js'
-import { mediaTypeOf } from '../../protocol/media.js'
 import { type Engine, RendererClosed, RendererCrashed } from '../engines/engine.js'
 import { type FileStore, type FoundFile, StorageUnavailable } from '../files/contract.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
@@ -38,14 +37,6 @@ interface ThumbnailOptions {
   readonly clock: Clock
   onError(error: unknown): void
 }
-
-/**
- * The output that the thumbnail shows. The service reads the formats of reference images, which do not include BMP.
- */
-export const pictureOf = (outputs: readonly StoredOutput[]): StoredOutput | undefined =>
-  outputs.find(
-    ({ contentType }) => mediaTypeOf(contentType) === 'image' && !/^image\/bmp\b/i.test(contentType),
-  )
 
 export function createThumbnails(options: ThumbnailOptions): MakeThumbnail {
   const slots = createSlots(MAX_AT_ONCE, {

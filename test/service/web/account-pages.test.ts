@@ -47,7 +47,7 @@ describe('API keys', () => {
     const list = await browser.get('/keys')
     expect(secretOf(list.body)).toBeUndefined()
     expect(wordsOf(list)).toMatch(
-      /CI <nightly> rk_\S{6}… expires in 31 days only from 10\.0\.0\.0\/8, 127\.0\.0\.1 active 0 of 5 0 of 7/,
+      /CI <nightly> rk_\S{6}… expires 2026-02-01 23:59:59 UTC only from 10\.0\.0\.0\/8, 127\.0\.0\.1 active 0 of 5 0 of 7/,
     )
     // The same form of another user is another key.
     const other = await signInByLink(service, 'bob@example.com')
@@ -120,7 +120,7 @@ describe('credits', () => {
       )
     expect(await kinds('')).toEqual(['Refund', 'Charge', 'Charge', 'Charge', 'Added'])
     expect(await kinds('kind=charge&key=1')).toEqual(['Charge', 'Charge'])
-    expect((await browser.get('/credits?kind=&key=7')).header('location')).toBe('/credits?key=7')
+    expect(await kinds('kind=&key=7')).toEqual([])
     expect((await browser.get('/credits?kind=x')).status).toBe(400)
   })
 

@@ -95,35 +95,18 @@ describe('the first start', () => {
 })
 
 describe('a form', () => {
-  test('of sign-in shows itself again after a wrong password, and leads to the page that was asked for', async () => {
+  test('of sign-in shows itself again after a wrong password, and leads to the runs', async () => {
     const { service } = await createUser()
     const browser = createBrowser(service)
-    const asked = await browser.get('/runs/run_1?x=1')
-    expect(leadsTo(asked)).toBe('/sign-in?next=%2Fruns%2Frun_1%3Fx%3D1')
-    const next = hiddenField(await browser.get(asked.header('location') ?? ''), 'next')
-    const wrong = await browser.submit(AUTH_PATHS.signIn, { email: ANN, password: 'x', next })
+    expect(leadsTo(await browser.get('/runs/run_1?x=1'))).toBe('/sign-in')
+    const wrong = await browser.submit(AUTH_PATHS.signIn, { email: ANN, password: 'x' })
     expect([wrong.status, wordsOf(wrong)]).toEqual([
       401,
       expect.stringContaining('The email or the password is not correct.'),
     ])
     expect(wrong.body).toContain(`value="${ANN}"`)
-    const right = { email: ANN, password: PASSWORD, next: hiddenField(wrong, 'next') }
-    expect((await browser.submit(AUTH_PATHS.signIn, right)).header('location')).toBe('/runs/run_1?x=1')
-    expect((await browser.get('/sign-in')).header('location')).toBe('/runs')
-  })
-
-  test('of sign-in leads to no other website', async () => {
-    const { service } = await createUser()
-    for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', '/\t/evil.example']) {
-      await service.clock.advance(60_000)
-      const answer = await createBrowser(service).submit(AUTH_PATHS.signIn, {
-        email: ANN,
-        password: PASSWORD,
-        next,
-      })
-      expect([next, answer.header('location')]).toEqual([next, '/runs'])
-    }
-    expect((await createBrowser(service).get('/sign-in?next=/a&next=/b')).status).toBe(200)
+    const right = { email: ANN, password: PASSWORD, next: 'https://evil.example/' }
+    expect(leadsTo(await browser.submit(AUTH_PATHS.signIn, right))).toBe('/runs')
   })
 
   test.each([
@@ -317,7 +300,7 @@ test('a service below a path of its public URL prefixes every link of a page', a
   expect(body).toContain('href="/media/new"')
   expect(body).toContain('src="/media/assets/htmx.js?v=1"')
   expect(body).not.toMatch(/ (href|src|action|hx-get)="\/(?!media\/)/)
-  expect((await createBrowser(service).get('/runs')).header('location')).toBe('/media/sign-in?next=%2Fruns')
+  expect((await createBrowser(service).get('/runs')).header('location')).toBe('/media/sign-in')
 })
 
 describe('the limits', () => {

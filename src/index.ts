@@ -17,7 +17,7 @@ import { type Accepted, ApiClient, type CreateBody, encodeCreate } from './clien
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'
-import { type Clock, systemClock } from './host/clock.js'
+import { systemClock } from './host/clock.js'
 import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { Limiter } from './limiter/index.js'
@@ -55,10 +55,7 @@ export interface CreateOptions {
 }
 
 export interface WaitOptions {
-  /**
-   * Maximum wait in ms. Default: no limit. The first wait for a run counts from the response to its create, if the
-   * create is one of the latest 1,000 of this client. Other waits count from the call.
-   */
+  /** Maximum wait in ms, counted from the call. Default: no limit. */
   readonly timeoutMs?: number
   /** Aborts the wait. The run continues. */
   readonly signal?: AbortSignal
@@ -141,13 +138,13 @@ export function createClient(options: CreateClientOptions): Client {
   })
   const downloader = createDownloader({ fetch: network.fetch, clock })
   const session = { client: api, clock, random: Math.random }
-  const creates = createCreateTimes(clock)
+  const creates = new Map<string, number>()
   return {
     baseUrl: api.baseUrl,
     create: (body, createOptions = {}) =>
       rejectingAsPromised(createOptions.signal, async () => {
         const accepted = await api.create(encodeChecked(body), createOptions)
-        creates.add(accepted.id)
+        addCreate(creates, accepted.id, clock.monotonic())
         return accepted
       }),
     get: (id, signal) =>
@@ -159,11 +156,11 @@ export function createClient(options: CreateClientOptions): Client {
     cancel: (id, signal) => rejectingAsPromised(signal, () => api.cancel(id, signal)),
     wait: (id, waitOptions = {}) =>
       rejectingAsPromised(waitOptions.signal, () =>
-        wait(session, id, { ...waitOptions, ...creates.timesOf(id) }),
+        wait(session, id, { ...waitOptions, createdAtMs: creates.get(id) }),
       ),
     async *states(id, waitOptions = {}) {
       try {
-        yield* states(session, id, { ...waitOptions, ...creates.timesOf(id) })
+        yield* states(session, id, { ...waitOptions, createdAtMs: creates.get(id) })
       } catch (thrown) {
         throw promised(thrown, waitOptions.signal)
       }
@@ -205,27 +202,12 @@ function encodeChecked(body: CreateBody): Uint8Array {
 /** Maximum number of creates whose time is stored. Bounds the memory of a process that creates runs for weeks. */
 const MAX_CREATES = 1_000
 
-/** Stores when the service responded to each create. A replica of the service may not know a new run yet. */
-function createCreateTimes(clock: Clock) {
-  const creates = new Map<string, { readonly createdAtMs: number; isWaitedFor: boolean }>()
-  return {
-    add(id: string): void {
-      creates.delete(id)
-      creates.set(id, { createdAtMs: clock.monotonic(), isWaitedFor: false })
-      for (const oldest of creates.keys()) {
-        if (creates.size <= MAX_CREATES) return
-        creates.delete(oldest)
-      }
-    },
-    /** Times for a wait that starts now. */
-    timesOf(id: string) {
-      const create = creates.get(id)
-      if (create === undefined) return {}
-      const { createdAtMs, isWaitedFor } = create
-      create.isWaitedFor = true
-      return { createdAtMs, countedFromMs: isWaitedFor ? clock.monotonic() : createdAtMs }
-    },
-  }
+/** Adds the time of the response to a create: a replica of the service may not know a new run yet. */
+function addCreate(creates: Map<string, number>, id: string, createdAtMs: number): void {
+  creates.delete(id)
+  creates.set(id, createdAtMs)
+  const [oldest = id] = creates.keys()
+  if (creates.size > MAX_CREATES) creates.delete(oldest)
 }
 
 async function rejectingAsPromised<Result>(

@@ -8,9 +8,8 @@ import type { RunsSession } from './run.js'
 import { carryOut } from './schedule.js'
 
 export interface WaitOptions {
-  /** Counted from `countedFromMs`, else from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
+  /** Counted from the start of the wait. Undefined: no limit. */
   readonly timeoutMs?: number | undefined
-  readonly countedFromMs?: number | undefined
   /** Monotonic time of the 201, if this process created the run. */
   readonly createdAtMs?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -37,13 +36,14 @@ export async function* states(
   id: string,
   options: WaitOptions = {},
 ): AsyncGenerator<RunState> {
-  const { timeoutMs, signal, createdAtMs, countedFromMs } = options
+  const { timeoutMs, signal, createdAtMs } = options
   checkRunId(id)
   // Written this way to reject NaN too, which would mean no limit.
   if (timeoutMs !== undefined && !(timeoutMs >= 0))
     throw usageError('timeoutMs must be a number of milliseconds, 0 or more.')
   signal?.throwIfAborted()
   const never = new AbortController().signal
+  const countedFromMs = session.clock.monotonic()
   const events = carryOut(
     [{ name: id, begin: () => ({ is: 'follow', run: { id }, createdAtMs, countedFromMs }) }],
     {

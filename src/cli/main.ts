@@ -136,12 +136,15 @@ const outputOfLine = (options: MainOptions): Output => outputFor(options, global
 /** The global flags of a line that is not parsed. */
 const globalsOfLine = (argv: readonly string[]): Globals => globalsOf({ json: wantsJson(argv) })
 
-function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
+function outputFor(
+  { stdout, stderr, env }: MainOptions,
+  { json, quiet, debug, color, profile }: Globals,
+): Output {
   const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }
   const isJobLog = env.GITHUB_ACTIONS === 'true'
   const isNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx'
   const program = isNpx ? 'npx rushes' : 'rushes'
-  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog, program })
+  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog, program, profile })
 }
 
 function report(thrown: unknown, out: Output): number {

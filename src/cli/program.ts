@@ -45,7 +45,7 @@ const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
     ['show', 'Show details of a run', showFile],
     ['open', 'Open the result of a run', () => import('./commands/open.js')],
     ['gallery', 'Build an HTML gallery of your results', () => import('./commands/gallery.js')],
-    ['spend', 'Sum the charges of runs, or their estimates', () => import('./commands/spend.js')],
+    ['spend', 'Sum the estimates of runs', () => import('./commands/spend.js')],
     ['forget', 'Remove runs from the journal', () => import('./commands/forget.js')],
   ],
   'Set up and operate:': [

@@ -58,6 +58,14 @@ it('doctor without a service has seven checks, and ends with exit 0', async () =
   ])
 })
 
+it('doctor names the variables that are set, without their values', async () => {
+  const { stdout } = await runCli('doctor', {
+    env: { RUSHES_IMAGE_MODEL: 'acme/still-1', RUSHES_API_KEY: 'rk_secret' },
+  })
+  expect(stdout).toMatch(/^ok +config .*, RUSHES_IMAGE_MODEL, RUSHES_API_KEY\n/m)
+  expect(stdout).not.toContain('rk_secret')
+})
+
 it('doctor prints one line for each check, and its advice below', async () => {
   const { code, stdout } = await runCli('doctor --base-url ftp://x')
   expect(code).toBe(2)

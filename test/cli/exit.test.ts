@@ -211,6 +211,17 @@ it('messages on a terminal break at spaces, but not inside a command that can be
   expect(stderr).toMatch(/`rushes config set baseUrl <url>`/)
 })
 
+it('messages name the profile of the line in commands that change settings', async () => {
+  const { run } = createHome({ env: {} })
+  await run('config set models.video acme/cinema-1 --profile staging')
+  const { stderr } = await run('run image fox --profile staging')
+  for (const command of [
+    'login --profile staging --base-url <url>',
+    'config set --profile staging models.image',
+  ])
+    expect(stderr).toContain(`\`rushes ${command}`)
+})
+
 it('messages name `npx rushes` when it is run by npx', async () => {
   const { stderr } = await runCli('wait run_1', { env: { npm_command: 'exec', npm_lifecycle_event: 'npx' } })
   expect(stderr).toContain('`npx rushes config set baseUrl <url>`')

@@ -381,7 +381,11 @@ it('login sets the models that the service names', async () => {
   // The next login keeps the choice of the user, and says nothing.
   await service.run('config set models.image acme/still-1')
   expect(lines((await logIn(service)).stderr)).toHaveLength(2)
-  expect(outputOf(await service.run('config get models.image', { env: NO_MODELS }))).toBe('acme/still-1\n')
+  const image = async () => outputOf(await service.run('config get models.image', { env: NO_MODELS }))
+  expect(await image()).toBe('acme/still-1\n')
+  // The models of a service that is replaced are not those of the new one.
+  expect((await logIn(service, '--base-url http://127.0.0.1:2')).code).toBe(0)
+  expect(await image()).toBe('acme/still-2\n')
 })
 
 it('doctor warns of a model that is not in the kept list of the service', async () => {

@@ -260,12 +260,12 @@ it('a usage error with --json is one JSON object', async () => {
 
 it('run names all settings that are missing at once', async () => {
   expect(usageErrorOf(await runCli('run image fox'))).toMatchInlineSnapshot(`
-      "error: Not set: service URL, image model, API key.
-        Set the service URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, or for local runs, add --local.
-        Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or \`rushes config set models.image <provider/name>\`. A local service (\`rushes serve\`) has rushes/preview-image.
-        Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
-      "
-    `)
+    "error: Not set: service URL, image model, API key.
+      Store the service URL and the key with \`rushes login --base-url <url>\`, or set the URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, or for local runs, add --local.
+      Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or \`rushes config set models.image <provider/name>\`. A local service (\`rushes serve\`) has rushes/preview-image.
+      Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
+    "
+  `)
 })
 
 it.each([

@@ -19,6 +19,7 @@ import { formatBytes } from '../../protocol/units.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
+import { variable } from '../process/io.js'
 import { checkKey } from '../settings/key.js'
 import { modelsByKind, wrongKind } from '../settings/settings.js'
 import { modelSetting } from '../settings/table.js'
@@ -111,14 +112,17 @@ const skipped = (reason: string, ...checks: readonly string[]): readonly Finding
   checks.map((check) => ({ check, status: 'skipped', message: `not checked: ${reason}` }))
 
 function checkConfig(ctx: Context): Part {
-  const { config, profileName } = ctx
+  const { config, profileName, env } = ctx
   const { path } = config
-  const profile = profileName === 'default' ? '' : `, profile ${profileName}`
-  if (!existsSync(path)) return ok(`no config file (${path})${profile}`)
+  const variables = Object.keys(env).filter((name) => name.startsWith('RUSHES_') && variable(env, name))
+  const profile = profileName === 'default' ? [] : [`profile ${profileName}`]
+  // They come before the file.
+  const more = [...profile, ...variables].map((each) => `, ${each}`).join('')
+  if (!existsSync(path)) return ok(`no config file (${path})${more}`)
   ctx.profile()
   return isPosix && (statSync(path).mode & 0o077) !== 0
     ? warning(`other users can read ${path}`, `The file may contain the API key. Run \`chmod 600 ${path}\`.`)
-    : ok(`${path}${profile}`)
+    : ok(`${path}${more}`)
 }
 
 async function checkAddress(ctx: Context): Promise<Part> {

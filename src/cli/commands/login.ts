@@ -36,7 +36,7 @@ async function loginCommand(ctx: Context, { verify }: { readonly verify: boolean
   const offered = verify ? defaultsIn(await askService(ctx, ctx.at(baseUrl, apiKey), origin)) : {}
   let models: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
-    models = newModels(profile, offered)
+    models = newModels(profile, offered, origin)
     const address: readonly ModelSetting[] =
       configured === undefined || globals.baseUrl !== undefined ? [[SETTINGS.baseUrl.key, baseUrl]] : []
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
@@ -128,13 +128,16 @@ export function defaultsIn(listed: readonly unknown[]): ServiceModels {
   return Object.fromEntries(models.filter(([, name]) => isUsableName(name)))
 }
 
-/** Models to store: of the kinds that have none yet. */
-const newModels = (profile: RawProfile, offered: ServiceModels): readonly ModelSetting[] =>
-  KINDS.flatMap((kind) => {
+/** Models to store. One that is set stays, unless it belongs to the service that this login replaces. */
+function newModels(profile: RawProfile, offered: ServiceModels, origin: string): readonly ModelSetting[] {
+  const isOther = (storedKeyOf(profile)?.origin ?? origin) !== origin
+  return KINDS.flatMap((kind) => {
     const { key } = modelSetting(kind)
     const model = offered[kind]
-    return model === undefined || settingOf(profile, key) !== undefined ? [] : [[key, model] as const]
+    const isKept = settingOf(profile, key) !== undefined && !isOther
+    return model === undefined || isKept ? [] : [[key, model] as const]
   })
+}
 
 async function logoutCommand(ctx: Context): Promise<number> {
   const { out, config, profileName } = ctx

@@ -6,6 +6,7 @@ import { Chalk } from 'chalk'
 import type { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Interrupts } from '../../host/interrupts.js'
+import { quoteWord } from '../../host/shell.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
 import { type Env, type Io, type OutputStream, variable } from '../process/io.js'
 import { wrapWords } from './format.js'
@@ -71,12 +72,19 @@ interface OutputOptions {
   readonly isJobLog?: boolean
   /** How the user runs the program: `npx rushes`, for example. Messages name commands so. */
   readonly program?: string
+  /** Profile of the line, which commands that change settings need too. */
+  readonly profile?: string | undefined
 }
 
 const MESSAGE_INDENT = '  '
 
 export function createOutput(options: OutputOptions): Output {
-  const { stdout, stderr, mode, style, isJobLog = false, program = 'rushes' } = options
+  const { stdout, stderr, mode, style, isJobLog = false, program = 'rushes', profile } = options
+  const named = (text: string) =>
+    (profile === undefined
+      ? text
+      : text.replaceAll(/`rushes (login|config set)(?![^`]*--profile)/g, `$& --profile ${quoteWord(profile)}`)
+    ).replaceAll('`rushes ', `\`${program} `)
   const escapeCommands = (text: string) => (isJobLog ? withoutCommands(text) : text)
   const escapedJson = (value: unknown, indent?: number) =>
     isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
@@ -87,7 +95,7 @@ export function createOutput(options: OutputOptions): Output {
   }
   /** Writes a message. On a terminal, words are not broken; further lines are indented, and aligned columns stay. */
   const say = (message: string, indent = '') => {
-    const text = message.replaceAll('`rushes ', `\`${program} `)
+    const text = named(message)
     const { isTTY, columns = 0 } = stderr
     const isWrapped = isTTY === true && columns > 2 * MESSAGE_INDENT.length && !text.includes('  ')
     const lines = isWrapped ? wrapWords(text, columns - MESSAGE_INDENT.length) : [text]
@@ -147,7 +155,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
     'List the models with `rushes models --refresh`, and name one with --model <provider/name>.',
   missing_api_key: 'Store the key again with `rushes login`.',
   invalid_api_key:
-    'Store the new key with `rushes login`, or correct it in RUSHES_API_KEY, if that or another source of the key is set.',
+    'Store the new key with `rushes login`. A key in RUSHES_API_KEY or another variable comes before it: `rushes doctor` names those that are set.',
 }
 
 function withNextStep(error: RushesError): RushesError {

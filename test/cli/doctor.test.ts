@@ -70,7 +70,7 @@ it('doctor prints one line for each check, and its advice below', async () => {
   const { code, stdout } = await runCli('doctor --base-url ftp://x')
   expect(code).toBe(2)
   expect(stdout).toMatch(/^ok {6}config {2}no config file/)
-  expect(stdout).toMatch(/^failed {2}address .*ftp.*\n {16}Example: /m)
+  expect(stdout).toMatch(/^failed {2}address .*ftp.*\n {16}Examples: /m)
   expect(stdout).toMatch(/^- {7}key {5}not checked: the address is not valid$/m)
 })
 

@@ -11,7 +11,6 @@ const board: Board = {
   runs: 1,
   ended: 0,
   activity: undefined,
-  amounts: new Map(),
 }
 
 it('the place of a run in the queue is in the spinner, and in the line of each minute', () => {
@@ -68,7 +67,7 @@ const one: Board = {
   ...board,
   statuses: new Map([['run_9f16k352rrqtqcnggw31', 'processing']]),
 }
-const going = { ...one, amounts: new Map([['a', { receivedBytes: 3 << 20, totalBytes: 12 << 20 }]]) }
+const going = { ...one, activity: 'downloading 3.0 MiB of 12.0 MiB' }
 const many: Board = {
   ...board,
   runs: 4,
@@ -78,7 +77,7 @@ const many: Board = {
     ['b', 'succeeded'],
     ['c', 'queued'],
   ]),
-  amounts: new Map([['a', { receivedBytes: 5_000, totalBytes: undefined }]]),
+  activity: 'downloading 4.9 KiB',
 }
 const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
 
@@ -90,7 +89,7 @@ it.each<[string, Board, number, string]>([
     'that of a download',
     going,
     120,
-    'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s',
+    'processing · downloading 3.0 MiB of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s',
   ],
   ['one for several runs', many, 80, '2 of 4 left · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
   ['one for several runs, cut', many, 24, '2 of 4 left · … 41 s'],

@@ -61,7 +61,6 @@ async function askAddress(ctx: Context): Promise<string> {
     throw missingError([NO_BASE_URL]).with({
       hint: 'Give the URL of the service: `rushes login --base-url <url>`.',
     })
-  SETTINGS.baseUrl.check(text, 'Service URL')
   return serviceUrlOf(text, ctx.env)
 }
 

@@ -153,21 +153,16 @@ async function readModelFlags(
   }
 }
 
-/** Asks no service. Without a typed model, settings that cannot be read do not keep the help back. */
+/** Asks no service. Settings that cannot be read do not keep the help back. */
 async function printHelp(
   ctx: Context,
   command: Command,
   kind: Kind,
   typed: string | undefined,
 ): Promise<number> {
-  const unknown: ModelOfLine = { name: typed, document: undefined }
-  const { document } =
-    ctx.globals.engine !== undefined
-      ? unknown
-      : await findModel(ctx, kind, typed).catch((error: unknown) => {
-          if (typed !== undefined) throw error
-          return unknown
-        })
+  // The server of an engine is not asked.
+  const model = ctx.globals.engine === undefined ? findModel(ctx, kind, typed) : undefined
+  const document = (await model?.catch(() => undefined))?.document
   if (document !== undefined) {
     command.description(shortened(`${document.name}: ${document.input.description}`, 300))
     showFlagsOf(command, document.input)

@@ -8,21 +8,21 @@ import { asLabel, didYouMean, labelProblem, MAX_LABELS, orList } from '../../pro
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 import type { Terminal } from '../terminal/output.js'
 
+/** `form`: of a flag or an argument, such as `--kind <kind>`. */
 const oneOf =
-  (what: string, values: readonly string[]) =>
+  (form: string, values: readonly string[]) =>
   (value: string): string => {
     if (values.includes(value)) return value
+    const [, what = ''] = /<(.*)>/.exec(form) ?? []
     throw usageError(`Unknown ${what} "${value}".${didYouMean(value, values)} Use ${orList(values)}.`)
   }
 
 /** Creates an option with a closed list of values, which the help and the completion show. */
-export const choiceOption = (flags: string, about: string, values: readonly string[]): Option => {
-  const [, name = ''] = /--(?:by <)?([\w-]+)/.exec(flags) ?? []
-  return new Option(flags, about).choices(values).argParser(oneOf(name.replaceAll('-', ' '), values))
-}
+export const choiceOption = (flags: string, about: string, values: readonly string[]): Option =>
+  new Option(flags, about).choices(values).argParser(oneOf(flags, values))
 
 export const choiceArgument = (name: string, about: string, values: readonly string[]): Argument =>
-  new Argument(name, about).choices(values).argParser(oneOf(name.replace(/[<>[\]]/g, ''), values))
+  new Argument(name, about).choices(values).argParser(oneOf(name, values))
 
 /**
  * Collects the values of a repeatable flag. Passed to commander's `argParser`. `before` can be an inherited function

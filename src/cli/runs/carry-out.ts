@@ -243,8 +243,8 @@ async function carryOutRuns(
   const printer = new RunPrinter(command, await printOf(command))
   const { target } = delivery
   const downloads = target && new Downloads(command, target, session, await ctx.downloader(connection.fetch))
-  const onProgress = (id: string, amount: TransferProgress) => {
-    view.transfer(id, amount)
+  const onProgress = (amount: TransferProgress) => {
+    view.transfer(amount)
     observer?.transfer(amount)
   }
   const rows = begins.map(
@@ -328,7 +328,7 @@ class Downloads {
       overwrite: delivery.overwrite,
       namesFor: async (urls, from) =>
         this.#namer.name(urls.slice(from).map(() => ({ runId: id, kind: known?.kind }))),
-      onProgress: (amount) => onProgress(id, amount),
+      onProgress,
     })
     const { files, warnings } = delivered
     const { address, interrupts } = this.#session
@@ -338,4 +338,4 @@ class Downloads {
   }
 }
 
-type OnProgress = (id: string, amount: TransferProgress) => void
+type OnProgress = (amount: TransferProgress) => void

@@ -6,7 +6,7 @@
 import { every } from '../../host/clock.js'
 import type { Journal } from '../../journal/index.js'
 import { progressOf } from '../../protocol/run-state.js'
-import { formatDuration } from '../../protocol/units.js'
+import { formatBytes, formatDuration } from '../../protocol/units.js'
 import type { Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { Context } from '../context/context.js'
@@ -32,7 +32,6 @@ export class RunsView {
     const board: Board = {
       runs,
       statuses: new Map(),
-      amounts: new Map(),
       detail: '',
       ended: 0,
       activity: undefined,
@@ -98,8 +97,9 @@ export class RunsView {
     if (this.#failures === MIN_FAILURES) out.note(`${error.message.replace(/[^.!?]$/, '$&.')} Still trying.`)
   }
 
-  transfer(id: string, amount: TransferProgress): void {
-    this.#board.amounts.set(id, amount)
+  transfer({ receivedBytes, totalBytes }: TransferProgress): void {
+    const total = totalBytes === undefined ? '' : ` of ${formatBytes(totalBytes)}`
+    this.#board.activity = `downloading ${formatBytes(receivedBytes)}${total}`
   }
 
   /** A local run that the command has left is rendered when somebody waits for it. */

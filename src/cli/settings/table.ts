@@ -4,7 +4,6 @@
  * are generated from this table.
  */
 import { resolve } from 'node:path'
-import { shownUrl } from '../../client/service-access.js'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName, type Kind } from '../../protocol/models.js'
@@ -70,14 +69,6 @@ export const SETTINGS = {
     about: 'URL of the service',
     environment: 'RUSHES_BASE_URL',
     key: 'baseUrl',
-    // A first check. The client checks the URL in full.
-    check(value, what) {
-      if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
-        throw usageError(
-          `${what}: "${shownUrl(value)}" is not a valid service URL.`,
-          'Example: https://api.example.com',
-        )
-    },
   },
   videoModel: {
     about: 'Video model, as provider/name',

@@ -1,6 +1,6 @@
 /** The line beside the spinner. Pure. */
 import { shortened } from '../../protocol/text.js'
-import { formatBytes, formatDuration } from '../../protocol/units.js'
+import { formatDuration } from '../../protocol/units.js'
 import { statusText } from './format.js'
 import { cutToColumns } from './text-width.js'
 
@@ -15,11 +15,10 @@ export interface Board {
   readonly runs: number
   /** Status of each run by its id, in the order in which the first statuses arrived. */
   readonly statuses: Map<string, string>
-  readonly amounts: Map<string, TransferProgress>
   /** How far the only run is, for example `40 %`. Empty if unknown, or with several runs. */
   detail: string
   ended: number
-  /** Current activity that no status shows, such as waiting for a service that is down. */
+  /** Current activity that no status shows, such as a download, or waiting for a service that is down. */
   activity: string | undefined
 }
 
@@ -40,20 +39,10 @@ export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_C
     : { text: cutToColumns(boardText(board), left), time }
 }
 
-function boardText({ statuses, detail, runs, ended, activity, amounts }: Board): string {
-  const doing = amounts.size === 0 ? activity : transferText([...amounts.values()])
+function boardText({ statuses, detail, runs, ended, activity }: Board): string {
   const [id = ''] = statuses.keys()
   const known = statusText(statuses, runs, detail)
   const parts =
-    runs === 1 ? [known, doing, shortened(id, 60)] : [`${runs - ended} of ${runs} left`, doing, known]
+    runs === 1 ? [known, activity, shortened(id, 60)] : [`${runs - ended} of ${runs} left`, activity, known]
   return parts.filter(Boolean).join(' · ') || 'starting'
-}
-
-/** For example `downloading 25 % of 12.3 MiB`, or only the received bytes when a length is unknown. */
-function transferText(amounts: readonly TransferProgress[]): string {
-  const sum = (of: (amount: TransferProgress) => number) => amounts.reduce((all, each) => all + of(each), 0)
-  const received = sum(({ receivedBytes }) => receivedBytes)
-  const total = sum(({ totalBytes = Number.NaN }) => totalBytes)
-  if (!(total > 0)) return `downloading ${formatBytes(received)}`
-  return `downloading ${Math.floor(Math.min(1, received / total) * 100)} % of ${formatBytes(total)}`
 }

@@ -53,15 +53,15 @@ it('open says what to do with a run that has no output', async () => {
   const [{ key = '' } = {}] = rows()
   const open = (words = '') => run(`open ${words}`)
   expect(await open('going_1')).toMatchObject({
-    code: 2,
+    code: 11,
     stderr: expect.stringContaining('Download it with `rushes wait -d going_1`.'),
   })
   expect(await open('failed_1')).toMatchObject({
-    code: 2,
+    code: 10,
     stderr: expect.stringContaining('See it with `rushes show failed_1`.'),
   })
   expect(await open('--last')).toMatchObject({
-    code: 2,
+    code: 13,
     stderr: expect.stringContaining(`rushes show '${key}'`),
   })
   usageErrorOf(await open('nosuch'))

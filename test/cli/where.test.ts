@@ -87,7 +87,7 @@ it('without a configured service, an id that exists at two addresses is a usage 
 it('without a configured service, --last is the last run of this machine', async () => {
   const { run } = createHome({ journal: [...JOURNAL, { id: 'newest', address: ELSEWHERE }], env: {} })
   expect(JSON.parse(outputOf(await run('show --last --json'))).id).toBe('newest')
-  expect(await run('open staged')).toMatchObject({ code: 2 })
+  expect(await run('open staged')).toMatchObject({ code: 11 })
 })
 
 it('--last on a machine without runs is a usage error', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { extname } from 'node:path'
 import type { Command } from 'commander'
 import { hasKnownFormat } from '../../download/file-kind.js'
-import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
@@ -56,9 +56,13 @@ async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> 
   const named = idArguments([name])
   const message = `${name} has no file on this machine. Its last status is ${status}.`
   if (phase === 'failed' || id === undefined)
-    return usageError(message, `See it with \`rushes show ${named.join(' ')}\`.`)
+    return new RushesError(phase === 'failed' ? 'run_failed' : 'submission_unknown', message, {
+      hint: `See it with \`rushes show ${named.join(' ')}\`.`,
+    })
   const words = ['wait -d', ...(await flagsToReach(ctx, run)), ...named]
-  return usageError(message, `Download it with \`rushes ${words.join(' ')}\`.`)
+  return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, {
+    hint: `Download it with \`rushes ${words.join(' ')}\`.`,
+  })
 }
 
 /**

@@ -50,6 +50,7 @@ test('on all addresses, URLs begin with the host that the client asked for', asy
   const ask = (path: string, host: string, create = {}) =>
     send(Number(port), path, { headers: { authorization: `Bearer ${service.apiKey}`, host }, ...create })
   const created = await ask(RUNS, `studio.lan:${port}`, { method: 'POST', body: A_FOX })
+  expect(created.headers.location).toMatch(new RegExp(`^http://studio\\.lan:${port}/api/v1/runs/`))
   const { id } = JSON.parse(created.text)
   await ended({ ...service, baseUrl: url }, id)
   for (const [host, base] of [

@@ -54,7 +54,9 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     const caller = request.getDecorator<Caller>('caller')
     const key = idempotencyKeyOf(request)
     const { run } = await endpoints.create(caller, [bodyOf(request)], key)
-    return runSeenBy(reply.code(201), run)
+    // The id of a run whose body is lost on the way.
+    reply.code(201).header('location', `${baseUrl(request)}${RUNS_PATH}/${run.id}`)
+    return runSeenBy(reply, run)
   })
 
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {

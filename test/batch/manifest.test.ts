@@ -225,6 +225,8 @@ describe('names and outputs', () => {
     ['output: "a/fox.{ext}"', 'a/fox → a/fox.{ext}'],
     ['name: fox, count: 3', ['fox → fox.{ext}', 'fox-2 → fox-2.{ext}', 'fox-3 → fox-3.{ext}']],
     ['output: a/fox.png, count: 2', ['a/fox.png → a/fox.png', 'a/fox-2.png → a/fox-2.png']],
+    ['name: fox, count: 2, output: "f{index}/{kind}.png"', ['fox → f1/image.png', 'fox-2 → f2/image.png']],
+    ['name: a/b, output: "x/{name}.png"', 'a/b → x/a_b.png'],
     [
       ['name: fox', 'name: fox2, output: fox.mp4'],
       ['fox → fox.{ext}', 'fox2 → fox.mp4'],
@@ -240,9 +242,10 @@ describe('names and outputs', () => {
 
   it.each<[string | readonly string[], string]>([
     ['', '1 name or output is missing'],
-    ['name: a, output: "{id}.png"', 'can contain braces only in the extension: fox.{ext}'],
-    ['name: a, output: "{ext}"', 'only in the extension'],
-    ['name: a, output: "a/.{ext}"', 'only in the extension'],
+    ['name: a, output: "{id}.png"', 'can contain {name}, {kind}, {index}, and {ext} as the extension'],
+    ['name: a, output: "{ext}"', 'and {ext} as the extension'],
+    ['name: a, output: "a/.{ext}"', 'and {ext} as the extension'],
+    ['output: "{name}.png"', 'contains {name}, but the run has no name'],
     ['name: a, output: a/', 'is a folder'],
     ["name: a, output: 'a\\b.png'", 'contains a backslash'],
     ['name: a, output: ../a.png', 'is outside the folder of the manifest'],
@@ -257,6 +260,14 @@ describe('names and outputs', () => {
     [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is already used in line 1'],
     [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is already used in line 1'],
     [['name: b, output: fox.webp', 'name: fox'], 'the output "fox.{ext}" is already used in line 1'],
+    [
+      ['output: x.png', 'output: x.png/y.png'],
+      '2 the output "x.png/y.png" is inside a folder that is the output of line 1 ("x.png")',
+    ],
+    [
+      ['output: X.png/a/y.png', 'name: x'],
+      '1 the output "X.png/a/y.png" is inside a folder that is the output of line 2 ("x.{ext}")',
+    ],
     [['name: a, count: 9000', 'name: b, count: 9000'], 'the manifest has more than 10000 runs'],
   ])('%j is refused', async (texts, problem) => {
     const problems = await problemsOf(rows(...[texts].flat()))

@@ -300,10 +300,13 @@ describe('a mistake in a matrix', () => {
     [
       `
       ${N}
-      prompt: x
+      prompt: "a {anmal}"
       ${M}
       exclude: [{animal: beer}]`,
-      '7 this entry of exclude matches no combination that the entries before it have left',
+      [
+        '5 unknown placeholder {anmal}. Did you mean {animal}?',
+        '7 this entry of exclude matches no combination that the entries before it have left',
+      ],
     ],
     [
       `
@@ -311,7 +314,7 @@ describe('a mistake in a matrix', () => {
       prompt: x
       output: "{anmal}-{aspect_ratio}.png"
       ${M}`,
-      '6 output can contain braces only in the extension: fox.{ext} (animal: fox, aspect_ratio: 1:1)',
+      '6 unknown placeholder {anmal}. Did you mean {animal}?',
     ],
     [
       `

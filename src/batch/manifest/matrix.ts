@@ -1,4 +1,5 @@
 /** The matrix of a run: the combinations of its values, and the replacement of `{key}` in texts. Independent of models. */
+import leven from 'leven'
 import { writeJson } from '../../protocol/json.js'
 import { fillParts, safePart } from '../../protocol/output-names.js'
 import { isObject } from '../../protocol/parse.js'
@@ -32,8 +33,8 @@ export function combinationsOf(matrix: unknown, exclude: unknown, report: Report
   return []
 }
 
-/** The extension of an output, and fields that a matrix cannot set. */
-const FORBIDDEN_KEYS: readonly string[] = 'name output count matrix exclude ext'.split(' ')
+/** Names that an output fills in itself, and of fields that a matrix cannot set. */
+const FORBIDDEN_KEYS: readonly string[] = 'name output count matrix exclude index ext'.split(' ')
 const VALID_KEY = /^[\p{L}_][\p{L}\p{M}\p{N}_-]*$/u
 
 function keysOf(matrix: unknown, report: Report): ReadonlyMap<string, readonly unknown[]> | undefined {
@@ -133,6 +134,11 @@ function fill(value: unknown, put: (word: string) => Scalar | undefined): unknow
   return Array.isArray(value) ? value.map((each: unknown) => fill(each, put)) : value
 }
 
+/** Stricter than for names that must exist: `{b}` in a prompt does not mean the key `a`. */
+const isMistyped = (word: string, key: string): boolean =>
+  word.length < 60 &&
+  leven(word.toLowerCase(), key.toLowerCase()) <= Math.floor(Math.min(word.length, key.length) / 3)
+
 /** Returns the value of `{key}` or `{key.field}`. Undefined for other text in braces. */
 function lookUp(
   combination: Combination,
@@ -141,7 +147,13 @@ function lookUp(
 ): Scalar | undefined {
   const [key = '', field] = word.split(/\.(.*)/s)
   const value = combination.get(key)
-  if (value === undefined) return undefined
+  if (value === undefined) {
+    // The user would pay for a text with a mistyped placeholder in it.
+    const near = [...combination.keys()].find((each) => isMistyped(key.trim(), each))
+    if (near !== undefined && !FORBIDDEN_KEYS.includes(key))
+      report(`unknown placeholder {${word}}. Did you mean {${[near, field].filter(Boolean).join('.')}}?`)
+    return undefined
+  }
   const found = field === undefined ? namedBy(value) : isObject(value) ? value[field] : undefined
   if (isText(found)) return found
   const shown = shortened(writeJson(value), 60)

@@ -1,9 +1,9 @@
-/** Names and outputs of the runs: expands `count`, and finds runs with the same name or file. */
+/** Names and outputs of the runs: fills in placeholders, expands `count`, and finds runs with the same name or file. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { followLinks, isWithin, sameFileKey } from '../../host/file-system.js'
 import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
-import { numbered, safePart, unreserved } from '../../protocol/output-names.js'
+import { fill, fillParts, numbered, safePart, unreserved } from '../../protocol/output-names.js'
 import type { ManifestRow } from './row.js'
 
 /** An output of a run. */
@@ -26,13 +26,15 @@ export interface FileClaim {
 /** Returns each run that a row makes. If the row has no valid output, reports the problem and returns an empty list. */
 export function outputsOfRow(row: ManifestRow, folder: ManifestFolder): readonly RowOutput[] {
   const written = row.output ?? defaultOutput(row.name)
-  const problem = outputProblem(written)
+  const problem = outputProblem(row.name, written)
   if (problem !== undefined) row.report(problem, ...(row.output === undefined ? [] : ['output']))
   if (written === undefined || problem !== undefined) return []
   const { kind } = row
-  const first = posix.normalize(written)
+  const names = row.name === undefined ? {} : { name: safePart(row.name) }
   return Array.from({ length: row.count }, (_, at) => {
-    const output = at === 0 ? first : numbered(first, at + 1)
+    const values = { ...names, kind, index: String(at + 1) }
+    const filled = posix.normalize(fillParts(written, (part) => fill(part, values)))
+    const output = at === 0 || written.includes('{index}') ? filled : numbered(filled, at + 1)
     const own = (row.name ?? output.replace(/\.\{ext\}$/, '')).normalize()
     const name = row.name === undefined || at === 0 ? own : `${own}-${at + 1}`
     return { row, kind, name, output, realPath: folder.realPathOf(output) }
@@ -48,13 +50,15 @@ const defaultOutput = (name: string | undefined): string | undefined =>
     .map((part) => (part === '..' ? part : unreserved(safePart(part))))
     .join('/')}.{ext}`
 
-function outputProblem(output: string | undefined): string | undefined {
+function outputProblem(name: string | undefined, output: string | undefined): string | undefined {
   if (output === undefined) return 'name or output is missing: one of them is needed to name the file'
   // A backslash would be part of the name on some systems, and a separator on others.
   if (output.includes('\\')) return 'output contains a backslash; separate folders with /'
   if (/(^|\/)\.{0,2}$/.test(output)) return 'output is a folder; add the file name'
-  if (/[{}]/.test(output.replace(/(?<=[^./]\.)\{ext\}$/, '')))
-    return 'output can contain braces only in the extension: fox.{ext}'
+  if (/[{}]/.test(output.replaceAll(/\{(name|kind|index)\}/g, '').replace(/(?<!^|\/)\.\{ext\}$/, '')))
+    return 'output can contain {name}, {kind}, {index}, and {ext} as the extension'
+  if (output.includes('{name}') && name === undefined)
+    return 'output contains {name}, but the run has no name'
   return undefined
 }
 
@@ -111,6 +115,20 @@ export function checkOutputs(
       row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')
     else if (other !== undefined) reportOutput(each, usedBy(other, each))
   }
+  for (const each of outputs) {
+    const above = fileAbove(each.realPath, files)
+    if (above !== undefined)
+      reportOutput(
+        each,
+        `is inside a folder that is the output of line ${above.row.line} ("${above.output}")`,
+      )
+  }
+}
+
+/** Finds the output that a folder of the path would have to be. */
+function fileAbove(path: string, files: FileIndex<RowOutput>): RowOutput | undefined {
+  const realPath = posix.dirname(path)
+  return realPath === path ? undefined : (files.find({ realPath }) ?? fileAbove(realPath, files))
 }
 
 const reportOutput = ({ row, output }: RowOutput, problem: string): void =>

@@ -52,7 +52,9 @@ it('forget --label removes the runs with the label, together with other flags fe
   const names = () => home.rows().map(({ id }) => id)
   outputOf(await run('forget --label spring --finished --yes'))
   expect(names()).toEqual(['both_going', 'spring_going', 'plain_going', 'plain_done'])
-  expect(usageErrorOf(await run('forget --label Frühling'))).toContain('both_going is not finished')
+  expect(usageErrorOf(await run('forget --label Frühling'))).toContain(
+    'Unfinished or unconfirmed: both_going.',
+  )
   expect((await run('forget --label Frühling --before 9d')).stderr).toContain('Removed 0 runs')
   await run('forget --label Frühling --yes')
   expect(names()).toEqual(['spring_going', 'plain_going', 'plain_done'])

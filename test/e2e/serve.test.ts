@@ -12,7 +12,6 @@ it.concurrent('serve --json prints one line when it listens, with a link that si
     data: `${place.home}/.local/state/rushes/service`,
     api_key: expect.stringMatching(/\S{20,}/),
     models: { image: 'rushes/preview-image', video: 'rushes/preview-video' },
-    role: 'all',
     console: expect.stringMatching(new RegExp(`^${place.url}/link/[\\w-]{43}$`)),
   })
   const [asset] = /assets\/[\w.-]+\.js\?v=[\w-]+/.exec(await (await fetch(place.url)).text()) ?? []

@@ -127,15 +127,10 @@ test('no text of a user reaches an engine with the element that stable-diffusion
   expect(JSON.stringify(engine.jobs[0]?.input)).not.toMatch(/sd_cpp_extra_args|4096/i)
 })
 
-test('the refusal of an unknown model names the nearest one and at most ten', async () => {
+test('the refusal of an unknown model names the nearest one', async () => {
   const { status, body } = await shared.create('acme/filn', { prompt: 'x' })
   expect([status, body.error.code]).toEqual([400, 'model_not_found'])
-  expect(body.error.message).toContain(
-    'Requested: "acme/filn". Available: acme/flux, acme/flux-2, acme/film, acme/free. Did you mean "acme/film"?',
-  )
-  const names = Array.from({ length: 12 }, (_, at) => `acme/m${at}`)
-  const many = await createPaidService(names.map((name) => served({ name, kind: 'image' })))
-  expect((await many.create('other', {})).body.error.message).toMatch(/acme\/m8, acme\/m9 and 2 more\.$/)
+  expect(body.error.message).toContain('Requested: "acme/filn". Did you mean "acme/film"?')
 })
 
 test('the list of models has documents without engines, and the limits of the key', async () => {

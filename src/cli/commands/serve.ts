@@ -245,7 +245,6 @@ function announce(
   if (databaseUrl !== undefined) out.note(`Database: ${nameOf(databaseUrl)}`)
   if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
   if (role === 'worker') return
-  if (role === 'api') out.note('This node renders nothing: start one with --role worker too.')
   out.note('To use it, run these lines in another terminal:')
   const variables = {
     RUSHES_BASE_URL: url,

@@ -125,6 +125,7 @@ function enginesByKind(words: readonly string[] = []): Partial<Record<Kind, stri
         `--engine: "${word}" must have the form ${KINDS.map((each) => `${each}=<value>`).join(' or ')}.`,
         'Example: --engine video=./my-model.sh',
       )
+    if (found[kind] !== undefined) throw usageError(`--engine is given twice for ${kind}.`)
     found[kind] = value
   }
   return found

@@ -56,7 +56,7 @@ interface BucketPath {
 /** Throws `RushesError` (usage) if the URL is invalid or the storage refuses an operation that the service needs. */
 export async function openS3Storage({ url, env, warn }: S3StorageOptions): Promise<Storage> {
   const { bucket, prefix } = parseStorageUrl(url)
-  const client = await createClient(env)
+  const client = createClient(env)
   const findBucket = (limitMs: number) =>
     client.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: AbortSignal.timeout(limitMs) })
   await findBucket(START_TIMEOUT_MS).catch((error) => {
@@ -85,13 +85,14 @@ export function parseStorageUrl(url: string): BucketPath {
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
 }
 
-async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
+function createClient(env: S3StorageOptions['env']): S3Client {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   // Disables the SDK's advice to update Node.js: the SDK is part of the build, so users cannot follow the advice, and
   // the log has a different format.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
   const agent = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY }
   const options = {
+    region: env.AWS_REGION || env.AWS_DEFAULT_REGION || DEFAULT_REGION,
     // Storages other than AWS have no host name for each bucket.
     forcePathStyle: Boolean(endpoint),
     // Some storages do not support the newer checksums, which are the default.
@@ -110,11 +111,7 @@ async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
       httpsAgent: agent,
     },
   } as const
-  // The SDK reads the region from AWS_REGION or the profile, but has no default region.
-  const withoutRegion = new S3Client({ ...options, ...(endpoint && { endpoint }) })
-  const region = await withoutRegion.config.region().catch(() => env.AWS_DEFAULT_REGION || DEFAULT_REGION)
-  withoutRegion.destroy()
-  return new S3Client({ ...options, ...(endpoint && { endpoint }), region })
+  return new S3Client({ ...options, ...(endpoint && { endpoint }) })
 }
 
 const HINT =

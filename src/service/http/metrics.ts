@@ -72,13 +72,14 @@ export function createMetrics(clock: Clock) {
     /** Measures the render of one run. */
     async timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value> {
       const startedAtMs = clock.monotonic()
-      const observe = (outcome: 'succeeded' | 'failed') =>
+      let outcome = 'failed'
+      try {
+        const value = await render
+        outcome = 'succeeded'
+        return value
+      } finally {
         renderSeconds.observe({ kind, outcome }, (clock.monotonic() - startedAtMs) / 1_000)
-      render.then(
-        () => observe('succeeded'),
-        () => observe('failed'),
-      )
-      return await render
+      }
     },
     /** Sets the store whose queue is measured. */
     observeQueue(store: Pick<Store, 'queueLengths'>): void {

@@ -105,7 +105,7 @@ function readModelAndInput(body: unknown): { readonly model: string; readonly in
  */
 function checkedDocument(model: string, input: ModelInput, models: readonly ModelDocument[]): ModelDocument {
   const document = models.find(({ name }) => name === model)
-  if (document === undefined) throw new Refusal('model_not_found', available(model, models))
+  if (document === undefined) throw new Refusal('model_not_found', requested(model, models))
   const problems = inputProblems(document.input, input, MAX_NAMED_PROBLEMS)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
   checkInputBounds(document, input)
@@ -121,18 +121,12 @@ export function jsonOf(body: Uint8Array): unknown {
   }
 }
 
-const MAX_NAMED_MODELS = 10
 /** No name of a model is longer. Bounds the search for the nearest one. */
 const MAX_NAME_CHARACTERS = 200
 
-function available(model: string, models: readonly ModelDocument[]): string {
-  const names = models.map(({ name }) => name)
-  const shown = names.slice(0, MAX_NAMED_MODELS).join(', ')
-  const others = names.length - MAX_NAMED_MODELS
-  return (
-    `Requested: "${shortened(model)}". Available: ${shown}${others > 0 ? ` and ${others} more` : ''}.` +
-    (model.length <= MAX_NAME_CHARACTERS ? didYouMean(model, names) : '')
-  )
+function requested(model: string, models: readonly ModelDocument[]): string {
+  const names = model.length > MAX_NAME_CHARACTERS ? [] : models.map(({ name }) => name)
+  return `Requested: "${shortened(model)}".${didYouMean(model, names)}`
 }
 
 const sentenceOf = (problems: readonly InputProblem[]): string =>

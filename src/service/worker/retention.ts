@@ -24,7 +24,7 @@ export interface RetentionOptions {
   readonly retainMs: number | undefined
   /** The folders in which workers render, as `<worker>/<run>`. */
   readonly work: string
-  /** Called once if the files belong to another database, so that nothing is removed. */
+  /** Called if the files belong to another database, so that nothing is removed. */
   onForeign(): void
   onError(error: unknown): void
 }
@@ -32,7 +32,6 @@ export interface RetentionOptions {
 export class Retention {
   readonly #options: RetentionOptions
   #isClosed = false
-  #wasForeign = false
   #disarm: Disarm = () => {}
   #sweeping: Promise<unknown> = Promise.resolve()
 
@@ -102,8 +101,7 @@ export class Retention {
       await storage.files.put(OWNER_KEY, { bytes: Buffer.from(`${id}\n`) })
     }
     const isForeign = Boolean(owner) && owner !== id
-    if (isForeign && !this.#wasForeign) onForeign()
-    this.#wasForeign = isForeign
+    if (isForeign) onForeign()
     return !isForeign
   }
 }

@@ -50,9 +50,8 @@ it('a run that the service accepted and then does not know is an error that says
 it.each([
   ["it's $(odd)", `'it'\\''s $(odd)'`],
   ['-odd', '-- -odd'],
-])('show and open name the run %s as a shell reads it', async (id, word) => {
+])('open names the run %s as a shell reads it', async (id, word) => {
   const { run } = createHome({ journal: [{ id }] })
-  expect((await run('show --last')).stderr).toContain(`\`rushes status ${word}\``)
   expect((await run('open --last')).stderr).toContain(`\`rushes wait -d ${word}\``)
 })
 

@@ -14,6 +14,5 @@ export const DEFAULTS = {
   host: '127.0.0.1',
   port: '7878',
   bodyLimit: `${MAX_BODY_BYTES / 1024 / 1024}MiB`,
-  logLevel: 'error',
   role: 'all',
 } as const

@@ -248,6 +248,11 @@ function checkDecided(id: string, decided: DecidedRun, jobId = ''): void {
       `The job ${shortened(jobId)} belongs to another run.`,
       "Find the job of this run in the provider's list.",
     )
+  if (decided === 'no job')
+    throw usageError(
+      `The server of run ${id} has no jobs: it sends each result with its answer.`,
+      `Give the credits back with \`rushes admin run refund ${id}\`.`,
+    )
   if (decided === 'other')
     throw usageError(
       `Run ${id} has no unknown outcome, or an operator has decided on it.`,

@@ -142,7 +142,8 @@ it('admin lists the runs of all accounts, of one, and of one status', async () =
 it('admin prints the decision on a run of unknown outcome, also as JSON', async () => {
   const engine: Engine = {
     async render({ save }) {
-      await save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw' } })
+      const place = { type: 'videos', origin: 'http://127.0.0.1:1', costs: true }
+      await save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw', place } })
       throw new OutcomeUnknown('The answer was lost.')
     },
   }

@@ -16,7 +16,6 @@ const CHANGED: Readonly<Record<keyof typeof DEFAULTS, readonly [value: string, c
   host: ['127.0.0.78', 'rushes serve'],
   port: ['7879', 'rushes serve'],
   bodyLimit: ['81MiB', 'rushes serve'],
-  logLevel: ['silent', 'rushes serve'],
   role: ['worker', 'rushes serve'],
 }
 

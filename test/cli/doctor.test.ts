@@ -58,6 +58,11 @@ it('doctor without a service has seven checks, and ends with exit 0', async () =
   ])
 })
 
+it('doctor fails the check of the config for a value that no command can use', async () => {
+  const { stdout } = await runCli('doctor', { env: { RUSHES_TIMEOUT: '5x' } })
+  expect(stdout).toMatch(/^failed +config .*RUSHES_TIMEOUT.*"5x"/m)
+})
+
 it('doctor names the variables that are set, without their values', async () => {
   const { stdout } = await runCli('doctor', {
     env: { RUSHES_IMAGE_MODEL: 'acme/still-1', RUSHES_API_KEY: 'rk_secret' },

@@ -143,3 +143,15 @@ test.each([
   expect(await ended({ ...(await start()), apiKey: service.apiKey }, id)).toMatchObject({ status })
   expect(server.count('POST')).toBe(1)
 })
+
+test('a paid picture whose answer was lost has no job that could be adopted, and can be refunded', async () => {
+  const { server, start } = await openPictures('sglang')
+  const service = await start()
+  server.fault('POST', 'lose')
+  const id = await created(service, PICTURE)
+  expect(await ended(service, id)).toMatchObject({ status: 'failed', error: { code: 'outcome_unknown' } })
+  const admin = await administer(service)
+  await expect(admin.adoptRun(id, 'picture_1')).rejects.toThrow('has no jobs')
+  expect((await admin.verify()).unknown).toEqual([id])
+  await admin.refundRun(id)
+})

@@ -67,10 +67,7 @@ export function inactiveResult(step: PlanStep): RowResult {
     return {
       step,
       result: 'failed',
-      error: usageError(
-        `${file}: ${action.why}.`,
-        action.isForeign ? '--overwrite replaces files that are not in the lock file.' : undefined,
-      ),
+      error: usageError(`${file}: ${action.why}.`, action.isForeign ? '--overwrite replaces it.' : undefined),
     }
   // A row that another one blocks has no error of its own.
   if (action.do === 'blocked')

@@ -153,9 +153,7 @@ export function refuseImpossible({ plan: { steps, counts }, options }: PreparedB
   if (refused.length > 0)
     throw usageError(
       `${plural(refused.length, 'output file exists', 'output files exist')} already; nothing was sent.`,
-      [...refused, ...(isForeign ? ['--overwrite replaces files that are not in the lock file.'] : [])].join(
-        '\n',
-      ),
+      [...refused, ...(isForeign ? ['--overwrite replaces these files.'] : [])].join('\n'),
     )
   if (options.maxRuns !== undefined && counts.create > options.maxRuns)
     throw usageError(

@@ -22,7 +22,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { variable } from '../process/io.js'
 import { checkKey } from '../settings/key.js'
 import { modelsByKind, wrongKind } from '../settings/settings.js'
-import { modelSetting } from '../settings/table.js'
+import { modelSetting, SETTING_NAMES } from '../settings/table.js'
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   act(command, doctorCommand)
@@ -114,12 +114,13 @@ const skipped = (reason: string, ...checks: readonly string[]): readonly Finding
 function checkConfig(ctx: Context): Part {
   const { config, profileName, env } = ctx
   const { path } = config
+  // Throws for a value that no command could use. Models have a check of their own.
+  for (const name of SETTING_NAMES) if (!name.endsWith('Model')) ctx.setting(name)
   const variables = Object.keys(env).filter((name) => name.startsWith('RUSHES_') && variable(env, name))
   const profile = profileName === 'default' ? [] : [`profile ${profileName}`]
   // They come before the file.
   const more = [...profile, ...variables].map((each) => `, ${each}`).join('')
   if (!existsSync(path)) return ok(`no config file (${path})${more}`)
-  ctx.profile()
   return isPosix && (statSync(path).mode & 0o077) !== 0
     ? warning(`other users can read ${path}`, `The file may contain the API key. Run \`chmod 600 ${path}\`.`)
     : ok(`${path}${more}`)

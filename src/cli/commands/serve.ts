@@ -27,14 +27,7 @@ import {
 } from '../flags/serve.js'
 import { choiceOption, repeated } from '../flags/values.js'
 
-const LOG_LEVELS = ['silent', 'error'] as const
-
 export function register(command: Command, { act }: CommandEnvironment): void {
-  const level = choiceOption(
-    '--log-level <level>',
-    'Errors of the service on standard error: silent or error',
-    LOG_LEVELS,
-  )
   const role = choiceOption(
     '--role <role>',
     'Role of this node: answer requests (api), render runs (worker), or all',
@@ -51,7 +44,6 @@ export function register(command: Command, { act }: CommandEnvironment): void {
     )
     .option('--no-console', 'Turn off the console: the web page and its endpoints')
     .option('--fault <spec>', 'Inject a fault, for example create:429:RATE_LIMITED:2 (repeatable)', repeated)
-    .addOption(level.default(DEFAULTS.logLevel))
     .option(
       '--models <path>',
       'Models to serve: a YAML or JSON file, or a folder of *.yaml files (default: previews)',
@@ -126,7 +118,7 @@ async function serveCommand(ctx: Context, flags: ServeFlags): Promise<number> {
 /** Creates the service when its disk has space. It does not listen yet. */
 async function openService(
   ctx: Context,
-  { service: options, storageUrl, hasConsole, concurrency, logLevel: level }: ServeSettings,
+  { service: options, storageUrl, hasConsole, concurrency }: ServeSettings,
   models: ModelSet,
   metrics: Metrics | undefined,
 ): Promise<Service> {
@@ -163,14 +155,11 @@ async function openService(
       storage,
       console: page,
       thumbnailEngine: page && createThumbnailProcess(),
-      log:
-        level === 'silent'
-          ? undefined
-          : (line, stack) => {
-              // Not a note: with `--json`, standard error contains only JSON lines.
-              out.warn(line)
-              if (stack !== undefined) out.debug(stack)
-            },
+      log(line, stack) {
+        // Not a note: with `--json`, standard error contains only JSON lines.
+        out.warn(line)
+        if (stack !== undefined) out.debug(stack)
+      },
     }),
   )
 }

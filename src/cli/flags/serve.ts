@@ -26,7 +26,6 @@ export interface ServeFlags {
   /** False with --no-console. */
   readonly console: boolean
   readonly fault?: readonly string[]
-  readonly logLevel: 'silent' | 'error'
   readonly models?: string
   readonly engine?: readonly string[]
   readonly database?: string
@@ -45,7 +44,6 @@ export interface ServeSettings {
   readonly metricsPort: number | undefined
   readonly hasConsole: boolean
   readonly concurrency: number | undefined
-  readonly logLevel: 'silent' | 'error'
   readonly storageUrl: string | undefined
   /** Sources of the models that a node of this role offers or renders. */
   readonly models: ModelSources
@@ -63,14 +61,13 @@ export interface ServeSettings {
 }
 
 export function readFlags(app: ServiceFolders, flags: ServeFlags): ServeSettings {
-  const { host, role, logLevel, publicUrl, concurrency, metricsPort, storage: storageUrl } = flags
+  const { host, role, publicUrl, concurrency, metricsPort, storage: storageUrl } = flags
   return {
     port: portOf(flags.port, '--port'),
     host,
     metricsPort: metricsPort === undefined ? undefined : portOf(metricsPort, '--metrics-port'),
     hasConsole: flags.console && role !== 'worker',
     concurrency: concurrency === undefined ? undefined : wholeNumber(concurrency, '--concurrency', 1, 64),
-    logLevel,
     storageUrl,
     models: {
       path: flags.models,

@@ -147,6 +147,8 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]
+
 /** The setting with the model of a kind, for command lines without a model. */
 export const modelSetting = (kind: Kind) => SETTINGS[`${kind}Model` as const]
 

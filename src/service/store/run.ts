@@ -207,9 +207,9 @@ export interface UnknownDecision {
 
 /**
  * `done`: also by an earlier call. `missing`: the run does not exist. `other`: its outcome is not unknown, or was decided.
- * `taken`: another run has the job.
+ * `taken`: another run has the job. `no job`: the server of the run has none.
  */
-export type DecidedRun = 'done' | 'missing' | 'other' | 'taken'
+export type DecidedRun = 'done' | 'missing' | 'other' | 'taken' | 'no job'
 
 export const OUTPUTS_PATH = '/outputs'
 

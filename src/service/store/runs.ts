@@ -388,6 +388,9 @@ async function decideUnknown(
   const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   if (!isEnded) return isFollowed ? 'done' : 'other'
   if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
+  // A server that sends the result with its answer has no place where jobs can be found.
+  const hasNoJob = stored?.intent !== undefined && (stored.handle ?? stored.intent).place === undefined
+  if (adopt !== undefined && hasNoJob) return 'no job'
   if (adopt === undefined) {
     await refundRun(tx, row, nowMs)
     const decided = { code: REFUNDED, message: failure.message }

@@ -83,7 +83,8 @@ async function readForm(site: Site, form: FormData): Promise<ReadForm> {
       if (typeof file === 'string' || file.size === 0) continue
       const bytes = Buffer.from(await file.arrayBuffer())
       const type = mediaContentType(bytes, media)
-      if (type === undefined) problems[name] = `${shortened(file.name, 80)} ${mediaProblem(bytes, media)}.`
+      if (type === undefined)
+        problems[name] = `${shortened(file.name, 80)} ${mediaProblem(bytes, media)}. Choose the files again.`
       else files[name] = [...(files[name] ?? []), dataUrl(bytes, type)]
     }
   }

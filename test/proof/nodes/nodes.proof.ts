@@ -44,7 +44,7 @@ interface Node {
 
 async function startNode(place: Place, name: string, words: readonly string[]): Promise<Node> {
   const launch = (port: string): Running =>
-    start(place, ['serve', '--json', '--port', port, '--log-level', 'error', ...words], { stdin: 'ignore' })
+    start(place, ['serve', '--json', '--port', port, ...words], { stdin: 'ignore' })
   let process = launch('0')
   const url = await urlOf(process)
   return {

@@ -169,7 +169,9 @@ describe('reference images', () => {
   test('that are no images are refused', async () => {
     const { browser } = await signedIn()
     const svg = new File(['<svg/>'], 'x.svg', { type: 'image/png' })
-    expect(wordsOf(await refused(browser, { 'files.image_urls': svg }))).toContain('x.svg is not a PNG')
+    expect(wordsOf(await refused(browser, { 'files.image_urls': svg }))).toMatch(
+      /x\.svg is not a PNG.* image\. Choose the files again\./,
+    )
   })
 })
 

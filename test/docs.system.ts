@@ -49,6 +49,8 @@ const NO_SERVICE = {
 
 /** Scripts that run before the blocks below a heading, or of a page. */
 const BEFORE: Readonly<Record<string, string>> = {
+  // Key 1 is that of the first start.
+  'docs/service.md: Accounts and keys': 'serve',
   'docs/operations.md: Backup and restore': 'serve --data ./service\nmkdir -p service/files',
   'docs/models.md: Models': 'rushes models add still-1.yaml',
   'docs/models.md: Parameters and flags': 'rushes models add still-1.yaml',

@@ -226,6 +226,7 @@ describe('names and outputs', () => {
     ['name: fox, count: 3', ['fox → fox.{ext}', 'fox-2 → fox-2.{ext}', 'fox-3 → fox-3.{ext}']],
     ['output: a/fox.png, count: 2', ['a/fox.png → a/fox.png', 'a/fox-2.png → a/fox-2.png']],
     ['name: fox, count: 2, output: "f{index}/{kind}.png"', ['fox → f1/image.png', 'fox-2 → f2/image.png']],
+    ['name: fox, output: "art/{name}.{ext}"', ['fox → art/fox.{ext}']],
     ['name: a/b, output: "x/{name}.png"', 'a/b → x/a_b.png'],
     [
       ['name: fox', 'name: fox2, output: fox.mp4'],

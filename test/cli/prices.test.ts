@@ -78,7 +78,10 @@ const document: ModelDocument = {
     properties: { steps: { type: 'integer', description: '', default: 20 } },
   },
 }
-const models = { find: (name: string) => (name === document.name ? document : undefined) }
+const models = {
+  find: (name: string) => (name === document.name ? document : undefined),
+  listedAtMs: undefined,
+}
 const name = document.name
 
 /** The prices of a profile, with their problems. */
@@ -167,9 +170,11 @@ it('--dry-run prints an estimate on standard error, or in JSON', async () => {
   expect({ stderr, ...JSON.parse(stdout) }).toMatchObject({ stderr: '', estimate: 0.6, currency: 'USD' })
 })
 
-it('--dry-run says that a model has no price, which is null in JSON, and takes that of a document, with its defaults', async () => {
+it('--dry-run says that no price of a model is known, which is null in JSON, and takes that of a document, with its defaults', async () => {
   const { run } = homeWith()
-  expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
+  expect((await run(VIDEO)).stderr).toBe(
+    'No estimate: the price of acme/cinema-1 is not known here. `rushes models --refresh` asks the service for it.\n',
+  )
   expect(JSON.parse(outputOf(await run(`${VIDEO} --json`)))).toMatchObject({
     estimate: null,
     currency: null,

@@ -128,6 +128,8 @@ it('run of a run that fails ends with exit 10 and the reason, and prints its obj
 })
 
 const TERMINAL = { stdin: true, stderr: true }
+const NO_ESTIMATE =
+  'No estimate: the price of acme/still-1 is not known here. `rushes models --refresh` asks the service for it.'
 
 /** Runs the command, and counts the runs that it creates. */
 async function create(flags: string, options: Partial<RunOptions> = {}) {
@@ -147,9 +149,7 @@ it.each([
   async (stdin, code, created) => {
     const ran = await create('21', { stdin, tty: TERMINAL })
     expect(ran).toMatchObject({ code, created, stdout: 'r1\n'.repeat(created) })
-    expect(ran.stderr).toContain(
-      'Create 21 runs of acme/still-1? No estimate: acme/still-1 has no price. [y/N] ',
-    )
+    expect(ran.stderr).toContain(`Create 21 runs of acme/still-1? ${NO_ESTIMATE} [y/N] `)
   },
 )
 
@@ -166,7 +166,7 @@ it.each([
 })
 
 it('more than 20 runs are announced where nobody can be asked', async () => {
-  const announced = 'Creating 21 runs of acme/still-1. No estimate: acme/still-1 has no price.\n'
+  const announced = `Creating 21 runs of acme/still-1. ${NO_ESTIMATE}\n`
   expect((await create('21')).stderr.startsWith(announced)).toBe(true)
   for (const flags of ['20', '21 --yes', '21 --quiet'])
     expect((await create(flags)).stderr).not.toContain('Creating')

@@ -55,7 +55,7 @@ function outputProblem(name: string | undefined, output: string | undefined): st
   // A backslash would be part of the name on some systems, and a separator on others.
   if (output.includes('\\')) return 'output contains a backslash; separate folders with /'
   if (/(^|\/)\.{0,2}$/.test(output)) return 'output is a folder; add the file name'
-  if (/[{}]/.test(output.replaceAll(/\{(name|kind|index)\}/g, '').replace(/(?<!^|\/)\.\{ext\}$/, '')))
+  if (/[{}]/.test(output.replaceAll(/\{(name|kind|index)\}/g, 'x').replace(/(?<!^|\/)\.\{ext\}$/, '')))
     return 'output can contain {name}, {kind}, {index}, and {ext} as the extension'
   if (output.includes('{name}') && name === undefined)
     return 'output contains {name}, but the run has no name'

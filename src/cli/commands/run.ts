@@ -195,7 +195,6 @@ export async function runCommand(
   // Loaded here because the help does not need it.
   const { buildRequest } = await import('../runs/request.js')
   const { openCostLimit } = await import('../models/cost-limit.js')
-  const { inCurrency } = await import('../models/prices.js')
   const limit = session.limit ?? (await openCostLimit(ctx, { flag: flags.maxCost }))
   const { prices } = limit
   const request = await buildRequest(ctx, requested)
@@ -204,7 +203,7 @@ export async function runCommand(
   const sum = () => prices.sum([request], count)
   const estimateText = (end = '') =>
     prices.estimate(request) === undefined
-      ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
+      ? prices.noEstimateText(model ?? '')
       : `Estimate: ${amountText(sum().millionths, prices.currency)}${end}.`
   if (flags.dryRun === true) {
     let refusal: unknown

@@ -100,11 +100,11 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     'Works on the data of the service, while it runs or while it is stopped.',
   ],
   'rushes admin key': [
-    'rushes admin key disable ci',
-    'A key is identified by its number, or by its name if only one key has that name.',
+    'rushes admin key disable 2',
+    'A key is identified by its number, which `rushes admin key list` shows.',
   ],
   'rushes admin key create': ['rushes admin key create --account acme --name ci --expires 30d'],
-  'rushes admin key set': ['rushes admin key set ci --spend-limit 500 --allow-ip none'],
+  'rushes admin key set': ['rushes admin key set 2 --spend-limit 500 --allow-ip none'],
   'rushes admin user add': [
     'rushes admin user add ann@example.com --account acme',
     'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',

@@ -45,6 +45,8 @@ interface FoundPrice {
   readonly currency: string
 }
 
+type ListedModels = Pick<KnownModels, 'find' | 'listedAtMs'>
+
 /** Unit of the prices in documents. */
 const CREDITS = SETTINGS.currency.default
 
@@ -77,11 +79,11 @@ export async function openPrices(ctx: PriceSources): Promise<Prices> {
 export class Prices {
   /** Currency of all estimates, of the prices in the config file, and of the limits. */
   readonly currency: string
-  readonly #models: Pick<KnownModels, 'find'>
+  readonly #models: ListedModels
   /** Those of the profile, by name of the model. */
   readonly #own: PricesOfProfile | 'local'
 
-  constructor(models: Pick<KnownModels, 'find'>, currency: string, own: PricesOfProfile | 'local') {
+  constructor(models: ListedModels, currency: string, own: PricesOfProfile | 'local') {
     this.#models = models
     this.currency = currency
     this.#own = own
@@ -112,6 +114,14 @@ export class Prices {
     // Sums and limits have one currency.
     if (price === undefined || currency !== this.currency) return undefined
     return { millionths: millionthsOf({ ...document, price }, input ?? dearestInput(price)) ?? 0, currency }
+  }
+
+  /** Says why a model has no estimate. A service whose list was never read may have its price. */
+  noEstimateText(model: string): string {
+    const isListed = this.#own === 'local' || this.#own.has(model) || this.#models.listedAtMs !== undefined
+    return isListed || this.#models.find(model) !== undefined || this.currency !== CREDITS
+      ? `No estimate: ${model} has no price${inCurrency(this.currency)}.`
+      : `No estimate: the price of ${model} is not known here. \`rushes models --refresh\` asks the service for it.`
   }
 
   /** Sums the estimates of runs. `count`: of each of them. */

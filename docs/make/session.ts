@@ -10,6 +10,9 @@ const COLUMNS = 100
 const PROMPT = '$ '
 const DEADLINE_MS = 60_000
 
+/** In a clone, npx finds the program itself. */
+const NPX = '#!/bin/sh\nexec env npm_command=exec npm_lifecycle_event=npx "$@"\n'
+
 interface Style {
   readonly colour: string
   readonly faint: boolean
@@ -33,8 +36,7 @@ async function record(lines: readonly string[]): Promise<string> {
   const rushes = join(bin, 'rushes')
   writeFileSync(rushes, `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/rushes.cjs')}' "$@"\n`)
   chmodSync(rushes, 0o755)
-  // In a clone, npx finds the program itself.
-  writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 })
+  writeFileSync(join(bin, 'npx'), NPX, { mode: 0o755 })
   const tmux = (...words: string[]) =>
     execFileSync('tmux', ['-S', join(root, 'tmux'), '-f', '/dev/null', ...words], { encoding: 'utf8' })
   const env = {

@@ -33,7 +33,9 @@ interface ModelsFlags {
 }
 
 export function register(command: Command, { act }: CommandEnvironment): void {
-  command.argument('[name]', 'Only this model').option('--refresh', 'Ask the service for its models')
+  command
+    .argument('[name]', 'Only this model')
+    .option('--refresh', 'Ask the service for its models, and fail if it cannot be asked')
   act(command, modelsCommand)
   const add = command
     .command('add')

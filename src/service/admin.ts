@@ -161,7 +161,16 @@ export class Administration {
   /** Lists the newest runs of all accounts or of one. */
   async runs(account?: string, status?: LocalStatus): Promise<readonly ListedRun[]> {
     const accountId = account === undefined ? undefined : (await this.account(account)).id
-    return (await this.#store.listRuns({ accountId, status, limit: MAX_LISTED })).runs
+    const runs: ListedRun[] = []
+    let before: number | undefined
+    do {
+      // A page has fewer, or none, where many runs have another status.
+      const page = { accountId, status, before, limit: MAX_LISTED - runs.length }
+      const found = await this.#store.listRuns(page)
+      runs.push(...found.runs)
+      before = found.next
+    } while (before !== undefined && runs.length < MAX_LISTED)
+    return runs
   }
 
   /** Cancels a run of any account and model. A run that has ended stays as it is. */

@@ -139,6 +139,18 @@ it('admin lists the runs of all accounts, of one, and of one status', async () =
   for (const flags of ['--account acne', '--status gone']) usageErrorOf(await admin(`run list ${flags}`))
 })
 
+it('admin lists a run of one status behind 50,000 newer ones of another', async () => {
+  const { admin, service } = await createAdmin()
+  await runSql(
+    service,
+    `INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
+     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 50002)
+     SELECT 'run_' || n, 1, 'm', 'image', '{}', 0, CASE n WHEN 1 THEN 'canceled' ELSE 'failed' END, 1 FROM numbers`,
+  )
+  expect(outputOf(await admin('run list --status canceled'))).toContain('run_1\t')
+  expect(lines(outputOf(await admin('run list')))).toHaveLength(100)
+})
+
 it('admin prints the decision on a run of unknown outcome, also as JSON', async () => {
   const engine: Engine = {
     async render({ save }) {

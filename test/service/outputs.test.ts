@@ -100,12 +100,21 @@ test('a HEAD request gets the size of the file', async () => {
   ])
 })
 
+/** Number of files that the routes below have read. */
+let reads = 0
+
 /** The routes alone, with any output. */
 async function serveOutputs(signedUrl?: FileStore['signedUrl']) {
   const app = fastify()
   await app.register(addOutputRoutes, {
     files: {
-      find: async () => ({ bytes: 10, read: async () => Readable.from(TEN) }),
+      find: async () => ({
+        bytes: 10,
+        async read() {
+          reads++
+          return Readable.from(TEN)
+        },
+      }),
       signedUrl,
     },
     store: {
@@ -132,6 +141,17 @@ test('a request for an output in a store with signed URLs is redirected, without
     'cache-control': 'no-store',
   })
 })
+
+test.each([undefined, async () => 'https://bucket.example/'])(
+  'a HEAD request reads no file',
+  async (signedUrl) => {
+    const app = await serveOutputs(signedUrl)
+    const headers = { range: 'bytes=0-3' }
+    const answer = await app.inject({ method: 'HEAD', url: '/outputs/token/clip.mp4', headers })
+    expect([answer.statusCode, answer.headers['content-length']]).toEqual([200, '10'])
+    expect(reads).toBe(0)
+  },
+)
 
 test('an output is 503 while its folder is unavailable, and 410 only once it was removed', async () => {
   const own = await createTestService()

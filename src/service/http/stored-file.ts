@@ -1,5 +1,6 @@
 /** Sends a file of a file store: an output, or a reference image. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ByteRange, type FileReader, StorageUnavailable } from '../files/contract.js'
 import { Refusal } from '../rules/refusal.js'
@@ -13,8 +14,8 @@ const FILE_POLICY =
   "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 /**
- * Sends the file, the requested range of it, or a redirect to its signed URL. Throws `Refusal` (410, 416), and `StorageUnavailable` for a file of another size: the headers describe the
- * recorded bytes, and caches rely on them.
+ * Sends the file, the requested range of it, or a redirect to its signed URL. Throws `Refusal` (410, 416), and `StorageUnavailable`
+ * for a file of another size: the headers describe the recorded bytes, and caches rely on them.
  */
 export async function sendStoredFile(
   request: FastifyRequest,
@@ -28,8 +29,10 @@ export async function sendStoredFile(
   // Log the hash, since the key of an output is a secret.
   if (file.bytes !== bytes)
     throw new StorageUnavailable(`${name} has ${file.bytes} of ${bytes} bytes (SHA-256 of all: ${sha256})`)
+  // A signed URL does not answer HEAD.
+  const isHead = request.method === 'HEAD'
   // Do not let caches keep the redirect: the signed URL expires after an hour.
-  if (files.signedUrl !== undefined)
+  if (files.signedUrl !== undefined && !isHead)
     return reply.header('cache-control', 'no-store').redirect(await files.signedUrl(key, contentType), 302)
 
   const etag = `"${sha256}"`
@@ -42,7 +45,8 @@ export async function sendStoredFile(
     'x-content-type-options': 'nosniff',
   })
   if (isKnownTag(request.headers, etag)) return reply.code(304).send()
-  const range = rangeOf(request.headers, etag, bytes)
+  // Ranges are defined only for GET (RFC 9110, 14.2).
+  const range = isHead ? undefined : rangeOf(request.headers, etag, bytes)
   if (range === 'outside') {
     reply.header('content-range', `bytes */${bytes}`)
     throw new Refusal('range_not_satisfiable')
@@ -50,7 +54,7 @@ export async function sendStoredFile(
   if (range !== undefined)
     reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`)
   reply.header('content-length', range === undefined ? bytes : range.end - range.start + 1)
-  return reply.send(await file.read(range))
+  return reply.send(isHead ? Readable.from([]) : await file.read(range))
 }
 
 /** Whether the client has the file with this strong ETag. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createDocument, parseAddress } from '../../src/cli/imports/import-model.js'
 import { readPublished } from '../../src/cli/imports/published.js'
-import { readJson } from '../../src/protocol/json.js'
+import { readJson, writeJson } from '../../src/protocol/json.js'
 import { mediaParameters } from '../../src/protocol/media-parameters.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
 import { findSlots } from '../../src/service/engines/comfyui/find-slots.js'
@@ -28,7 +28,7 @@ function shapesIn(folder: string): readonly (readonly [name: string, shape: Json
 
 /** The slots of a workflow, and the parameters of its model; or why it is refused. */
 function foundIn(workflow: unknown): Json {
-  const text = JSON.stringify(workflow)
+  const text = writeJson(workflow)
   const parsed = parseWorkflow(text)
   if (!parsed.ok) return { refused: parsed.wrong }
   const { slots, problems } = findSlots(parsed.value)

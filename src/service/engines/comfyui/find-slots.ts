@@ -110,11 +110,14 @@ const slotsOf = (
 
 /** Returns the input if it holds a value of this type, or the input of the node that it is connected to. */
 function literalSlot(workflow: Workflow, slot: Slot, type: string): Slot | undefined {
+  // A seed may be larger than a number can have exactly.
+  const isLiteral = (value: unknown) =>
+    typeof value === type || (type === 'number' && typeof value === 'bigint')
   const value = valueAt(workflow, slot)
   const node = linkedNode(workflow, value)
-  if (node === undefined) return typeof value === type ? slot : undefined
+  if (node === undefined) return isLiteral(value) ? slot : undefined
   const linked = [...VALUE_INPUTS, slot.input].map((input): Slot => ({ node, input }))
-  return linked.find((each) => typeof valueAt(workflow, each) === type)
+  return linked.find((each) => isLiteral(valueAt(workflow, each)))
 }
 
 function severalText(workflow: Workflow, nodes: readonly string[], what: string): string {

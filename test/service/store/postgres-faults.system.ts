@@ -222,6 +222,6 @@ test.skipIf(!hasPostgres)(
     expect(again.header('location')).toMatch(/^\/runs\/run_/)
     const list = await browser.get('/runs')
     expect(list.body.match(/<tr id="run_/g)).toHaveLength(1)
-    expect(list.body).toContain('<strong id="balance">9,999<')
+    expect((await browser.get('/credits')).body).toContain('9,999 <small>credits')
   },
 )

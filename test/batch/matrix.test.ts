@@ -318,6 +318,13 @@ describe('a mistake in a matrix', () => {
     ],
     [
       `
+      name: "{aspect_ratoi}"
+      prompt: x
+      matrix: {aspect_ratoi: ["1:1", "16:9"]}`,
+      '6 no text of the run uses {aspect_ratoi}. Did you mean "aspect_ratio"?',
+    ],
+    [
+      `
       name: "{a}"
       prompt: x
       matrix: {a: [b, {text: c}]}`,

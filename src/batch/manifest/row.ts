@@ -19,7 +19,7 @@ import {
   valueOfText,
 } from '../../protocol/models.js'
 import { parseJson } from '../../protocol/parse.js'
-import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/text.js'
+import { asLabel, didYouMean, labelProblem, MAX_LABELS } from '../../protocol/text.js'
 import { inputProblems, isKind, MISSING } from '../../protocol/validate.js'
 import { type Combination, combinationsOf, describe, fillField, isUsableInText } from './matrix.js'
 import { type ParsedManifest, type Path, type Problems, type Report, unknownMessage } from './parse.js'
@@ -144,11 +144,17 @@ function fillRow(own: Fields, combination: Combination, context: RowContext, ref
   // Kind and model say what the other keys are.
   for (const key of combination.keys()) if (ROW_FIELDS.includes(key)) set(key)
   const model = modelOf(filled, inherited, context)
+  const texts = writeJson({ ...context.defaults, ...own, name: 0, output: 0, label: 0 })
   for (const [key, value] of combination)
     if (ROW_FIELDS.includes(key)) continue
     else if ('schema' in model && isParameter(model.schema, key)) set(key)
     else if (!isUsableInText(value))
       refuse(`each value of ${key} must be a text, a number, or a map of them`, 'matrix', key)
+    else if ('schema' in model && !texts.includes(`{${key}`)) {
+      // Its combinations would be runs of one input, each paid for.
+      const meant = didYouMean(key, Object.keys(model.schema.properties))
+      if (meant !== '') refuse(`no text of the run uses {${key}}.${meant}`, 'matrix', key)
+    }
   return { own: filled, inherited, model }
 }
 

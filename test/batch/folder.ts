@@ -74,6 +74,7 @@ export const read = (
     path: join(folder, name),
     bytes: Buffer.from(text),
     allowOutside,
+    reserved: [join(folder, name), join(folder, 'shots.lock.json')],
     documentOf: (model) => documents.find((each) => each.name === model),
     settings,
     readMedia: (file, shown, type) =>

@@ -269,6 +269,8 @@ describe('names and outputs', () => {
       ['output: X.png/a/y.png', 'name: x'],
       '1 the output "X.png/a/y.png" is inside a folder that is the output of line 2 ("x.{ext}")',
     ],
+    ['name: a, output: shots.yaml', 'is a file of the batch itself'],
+    ['name: a, output: Shots.lock.json', 'is a file of the batch itself'],
     [['name: a, count: 9000', 'name: b, count: 9000'], 'the manifest has more than 10000 runs'],
   ])('%j is refused', async (texts, problem) => {
     const problems = await problemsOf(rows(...[texts].flat()))

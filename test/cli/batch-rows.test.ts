@@ -81,7 +81,8 @@ it('a run that its provider may have accepted is not created again, and its row 
   const engine: Engine = {
     async render(job) {
       if (job.stored?.handle !== undefined) return await render(job)
-      await job.save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw' } })
+      const place = { type: 'videos', origin: 'http://127.0.0.1:1', costs: true }
+      await job.save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw', place } })
       throw new OutcomeUnknown('The answer was lost.')
     },
   }

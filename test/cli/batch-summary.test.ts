@@ -1,6 +1,14 @@
 /** What a batch writes for GitHub Actions: the job summary, annotations, and the lines of `--report`. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, summaryText } from '../../src/cli/batch/ci-reports.js'
 import {
@@ -223,10 +231,27 @@ it('--report is not written by a dry run', async () => {
   expect(existsSync(path)).toBe(false)
 })
 
+it('--report keeps the file of before until the batch has ended, and writes through a link', async () => {
+  const batch = await createBatch()
+  const path = join(batch.folder, 'reports', 'report.json')
+  mkdirSync(dirname(path))
+  writeFileSync(path, 'before')
+  usageErrorOf(await batch.run(`--max-runs 0 --report ${path}`))
+  expect(readFileSync(path, 'utf8')).toBe('before')
+  outputOf(await batch.run(`--report ${path}`))
+  expect(readdirSync(dirname(path))).toEqual(['report.json'])
+  expect(reported(path).summary).toMatchObject({ created: 2 })
+  const link = join(batch.folder, 'link.json')
+  symlinkSync(path, link)
+  outputOf(await batch.run(`--report ${link}`))
+  expect(lstatSync(link).isSymbolicLink()).toBe(true)
+  expect(reported(path).summary).toMatchObject({ created: 0 })
+})
+
 it('--report replaces no file of the batch, and needs a path that can be written', async () => {
   const batch = await createBatch()
   const before = readFileSync(batch.manifest, 'utf8')
-  const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', '..', 'none/report.json']
+  const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', '..', 'shots.json/report.json']
   for (const path of names.map((name) => join(batch.folder, 'art', name)))
     usageErrorOf(await batch.run(`--report ${path}`))
   expect(readFileSync(batch.manifest, 'utf8')).toBe(before)

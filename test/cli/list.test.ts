@@ -62,14 +62,18 @@ it('list prints a table that fits a terminal', async () => {
   expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
 })
 
-it('list shows a file by its name while it is there, and no name that is only the id', async () => {
+it('list shows a file by its name while it is there, without the id that the row has', async () => {
   const { run, file } = createLocalHome()
   for (const name of ['fox.png', 'gone.png', '{id}.png'])
     await run(['run', 'image', '--local', 'a fox', '-o', file(name)])
   rmSync(file('gone.png'))
   const { stdout } = await run('list', { tty: { stdout: true }, columns: 100 })
   const [header = '', ...rows] = lines(stdout)
-  expect(rows.map((line) => line.slice(header.indexOf('FILE')).split(' ')[0])).toEqual(['', '', 'fox.png'])
+  expect(rows.map((line) => line.slice(header.indexOf('FILE')).split(' ')[0])).toEqual([
+    '….png',
+    '',
+    'fox.png',
+  ])
 })
 
 it('list has a column for where runs are if there are several places', async () => {

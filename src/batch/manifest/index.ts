@@ -28,6 +28,8 @@ export interface ManifestOptions extends MediaRules, ModelSources {
   readonly path: string
   readonly bytes: Uint8Array
   readonly allowOutside: boolean
+  /** The manifest, the lock file and the claim file, which no output may replace. */
+  readonly reserved: readonly string[]
   /** A local image that is an output in it must be written as `row:name#2`. */
   readonly lock?: Lock
 }
@@ -128,10 +130,10 @@ async function entriesOf(
   options: ManifestOptions,
   isIncomplete: boolean,
 ): Promise<readonly ManifestEntry[]> {
-  const { allowOutside, lock } = options
+  const { allowOutside, reserved, lock } = options
   const byRow = new Map(rows.map((row) => [row, outputsOfRow(row, folder)]))
   const outputs = [...byRow.values()].flat()
-  checkOutputs(outputs, folder, allowOutside)
+  checkOutputs(outputs, folder, { allowOutside, reserved })
   // The number of outputs is unknown until the run has ended.
   const further = outputs.flatMap(({ name, kind }) =>
     outputsOf(lock?.entries.get(name))

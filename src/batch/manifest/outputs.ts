@@ -98,18 +98,20 @@ export class ManifestFolder {
 export function checkOutputs(
   outputs: readonly RowOutput[],
   folder: ManifestFolder,
-  allowOutside: boolean,
+  { allowOutside, reserved }: { readonly allowOutside: boolean; readonly reserved: readonly string[] },
 ): void {
+  const own = new Set(reserved.map((file) => sameFileKey(folder.realPathOf(resolve(file)))))
   const names = new Map<string, RowOutput>()
   const files = new FileIndex<RowOutput>([])
   for (const each of outputs) {
-    const { row, name, output } = each
+    const { row, name, output, realPath } = each
     const other = files.find(each)
     const namesake = names.get(name)
     files.add(each)
     names.set(name, namesake ?? each)
     if (!allowOutside && !folder.isInside(output))
       reportOutput(each, 'is outside the folder of the manifest (--allow-outside allows that)')
+    if (own.has(sameFileKey(realPath))) reportOutput(each, 'is a file of the batch itself')
     // Equal names lead to equal outputs: report only the names.
     if (namesake !== undefined && (row.name ?? namesake.row.name) !== undefined)
       row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')

@@ -39,6 +39,12 @@ const LEFT_ALONE = new RushesError(
   { exitCode: EXIT.outcomeUnknown, hint: `Check the runs of your account first. ${RESUBMIT}` },
 )
 
+const ELSEWHERE = new RushesError(
+  'submission_unknown',
+  'It may be in flight in another state folder (another machine, or RUSHES_STATE_DIR), so it was not sent.',
+  { exitCode: EXIT.outcomeUnknown, hint: `Continue the batch there: nothing is paid twice. ${RESUBMIT}` },
+)
+
 /** Result of a row whose create, sent by this batch, has an unknown outcome. */
 export const unconfirmedResult = (
   step: PlanStep,
@@ -62,7 +68,10 @@ export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult
 /** Result of a row that needs no create and no download, or can have none. */
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
-  if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', key: action.key, error: LEFT_ALONE }
+  if (action.do === 'unconfirmed') {
+    const error = step.flight === undefined ? ELSEWHERE : LEFT_ALONE
+    return { step, result: 'unconfirmed', key: action.key, error }
+  }
   if (action.do === 'conflict')
     return {
       step,

@@ -17,6 +17,7 @@ export const runCommands: readonly AdminCommand[] = [
     async work({ ctx: { out }, admin, flags: { account, status } }) {
       const runs = await admin.runs(account, status)
       await printList(out, runs, {
+        isCut: true,
         header: ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT'],
         cells: (run) => [
           run.id,

@@ -1,9 +1,11 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
-import { appendFileSync, writeFileSync } from 'node:fs'
-import { relative, resolve } from 'node:path'
+import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/entry.js'
+import { FileIndex } from '../../batch/manifest/outputs.js'
 import { usageError } from '../../errors.js'
-import { isWithin } from '../../host/file-system.js'
+import { isFolder, isWithin, makeFolders, reasonUnwritable } from '../../host/file-system.js'
+import { writeAtomically } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
@@ -15,27 +17,30 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
-/** Creates or empties the `--report` file. Throws `usage` if it cannot be written, or if the batch needs the file. */
-export function beginReport(path: string, { manifest, lockPath }: BatchFiles): void {
-  const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
-  if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
+/** Throws `usage` if the `--report` file cannot be written, or if the batch needs it. */
+export function checkReport(path: string, { manifest, lockPath }: BatchFiles): void {
+  const { folder, entries } = manifest
+  const outputs = entries.map(({ kind, output }) => ({ kind, realPath: resolve(folder, output) }))
+  const isOutput = new FileIndex(outputs).find({ realPath: resolve(path) }) !== undefined
+  if (isOutput || [resolve(manifest.path), resolve(lockPath)].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
-  try {
-    writeFileSync(path, '')
-  } catch (error) {
-    throw usageError(`--report: cannot write ${describeError(error, path)}.`)
-  }
+  const reason = isFolder(path) ? 'it is a folder' : reasonUnwritable(dirname(path))
+  if (reason !== undefined) throw usageError(`--report: cannot write ${path}: ${reason}.`)
 }
 
 /** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
-export function writeReport(
+export async function writeReport(
   { out }: Context,
   path: string | undefined,
   report: { readonly runs: readonly unknown[]; readonly summary: unknown },
-): void {
+): Promise<void> {
   if (path === undefined) return
+  const text = `${printableJson(report, 2)}\n`
   try {
-    writeFileSync(path, `${printableJson(report, 2)}\n`)
+    makeFolders(dirname(path))
+    // A link or a device such as /dev/stdout is written to, and not replaced.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) writeFileSync(path, text)
+    else await writeAtomically(path, text)
   } catch (error) {
     out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }

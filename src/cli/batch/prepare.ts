@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
-import type { Lock } from '../../batch/lock/lock.js'
+import { claimPathOf, type Lock } from '../../batch/lock/lock.js'
 import type { Manifest } from '../../batch/manifest/entry.js'
 import { type ManifestOptions, readManifest } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
@@ -42,6 +42,7 @@ export async function loadManifest(
     path,
     bytes,
     allowOutside: flags.allowOutside === true,
+    reserved: [path, lockPath, claimPathOf(lockPath)],
     readMedia: (file, shown, type) => identifyMediaFile(file, { shown, type, signal: ctx.interrupts.first }),
     summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,

@@ -24,7 +24,7 @@ import { type PreparedBatch, pricedRun, sumPlan } from './prepare.js'
 export async function printPlan(ctx: Context, batch: PreparedBatch): Promise<void> {
   const { out } = ctx
   const { plan, options } = batch
-  reportPlan(ctx, batch, out.mode.json)
+  await reportPlan(ctx, batch, out.mode.json)
   const cells = out.stdoutIsTerminal ? shownCells : cellsOf
   const rows = selectedSteps(plan).map((step) => cells(step))
   if (!out.mode.json && rows.length > 0) await printTable(out, PLAN_HEADER, rows)
@@ -33,7 +33,7 @@ export async function printPlan(ctx: Context, batch: PreparedBatch): Promise<voi
 }
 
 /** Writes the plan to the `--report` file and to the job summary. `prints`: whether it is also printed, as lines of JSON. */
-export function reportPlan(ctx: Context, batch: PreparedBatch, prints: boolean): void {
+export async function reportPlan(ctx: Context, batch: PreparedBatch, prints: boolean): Promise<void> {
   const { plan, manifest, options } = batch
   const { prices } = options.limit
   const estimate = sumPlan(plan, prices)
@@ -45,7 +45,7 @@ export function reportPlan(ctx: Context, batch: PreparedBatch, prints: boolean):
     not_waited_for: leftRunsJson(plan),
   }
   if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
-  if (options.mode !== 'dry run') writeReport(ctx, options.flags.report, { runs, summary })
+  if (options.mode !== 'dry run') await writeReport(ctx, options.flags.report, { runs, summary })
   const rows = openSteps(plan).map((step) => shownCells(step))
   writeJobSummary(ctx, { manifest, line: planLine(ctx, plan, prices), rows })
 }
@@ -164,7 +164,7 @@ export class Report {
   }
 
   /** Prints the summary. Returns each error that affects the exit code, and the number of rows that were not started. */
-  end(plan: Plan): { readonly errors: readonly RushesError[]; readonly notStarted: number } {
+  async end(plan: Plan): Promise<{ readonly errors: readonly RushesError[]; readonly notStarted: number }> {
     const { out, globals, clock } = this.#ctx
     const { manifest, options } = this.#batch
     const { estimate } = this
@@ -187,7 +187,7 @@ export class Report {
       not_waited_for: leftRunsJson(plan),
     }
     if (out.mode.json) out.json({ summary })
-    writeReport(this.#ctx, options.flags.report, { runs: this.#rows, summary })
+    await writeReport(this.#ctx, options.flags.report, { runs: this.#rows, summary })
     const line = summaryLine(counts, globals.local)
     // The plan has said why local runs are free.
     const cost = estimateNote(estimate, { local: false })

@@ -37,9 +37,9 @@ export async function runBatch(ctx: Context, batch: PreparedBatch): Promise<numb
   }
   const reserved = await limit
     .reserve(() => sumPlan(plan, limit.prices))
-    .catch((error: unknown) => {
+    .catch(async (error: unknown) => {
       // Standard output has only the rows of batches that were carried out.
-      reportPlan(ctx, batch, false)
+      await reportPlan(ctx, batch, false)
       throw error
     })
   const report = new Report(ctx, batch)
@@ -104,7 +104,7 @@ async function carryOutBatch(
     view.end(lock.journal, connection === undefined ? '' : await ctx.address())
     lockErrors = await lock.finish()
   }
-  const { errors, notStarted } = report.end(plan)
+  const { errors, notStarted } = await report.end(plan)
   const stopped = interruptedBatch(ctx, batch, report)
   const reason = stopped ?? (notStarted > 0 ? lock.failure : undefined)
   const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], reason, notStarted)]

@@ -6,7 +6,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
 import { unsent, unwritable } from '../batch/batch-lock.js'
-import { annotate, beginReport } from '../batch/ci-reports.js'
+import { annotate, checkReport } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { loadManifest, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
 import { annotatePlan, printPlan } from '../batch/report.js'
@@ -71,7 +71,7 @@ async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchR
     await refusePlan(prepared)
     return EXIT.ok
   }
-  if (flags.report !== undefined) beginReport(flags.report, loaded)
+  if (flags.report !== undefined) checkReport(flags.report, loaded)
   if (options.mode === 'check') {
     const prepared = await prepare(ctx, loaded, options)
     await printPlan(ctx, prepared)

@@ -47,7 +47,8 @@ function print({ out }: Context, { check, status, message, advice }: Finding): v
   const colour = { ok: green, warning: yellow, failed: red, skipped: dim }[status]
   const label = (status === 'skipped' ? '-' : status).padEnd(8)
   out.line(`${colour(label)}${check.padEnd(7)} ${printable(message)}`)
-  for (const line of advice?.split('\n') ?? []) out.line(`${' '.repeat(16)}${printable(line.trim())}`)
+  for (const line of advice?.split('\n') ?? [])
+    out.line(`${' '.repeat(16)}${out.named(printable(line.trim()))}`)
 }
 
 interface Finding extends Part {

@@ -189,11 +189,12 @@ async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalR
   await printTable(out, HEADER, rows, { optional: OPTIONAL, isCut: true })
 }
 
-/** The name of the first file that is still there, unless it is only the id. */
+/** The name of the first file that is still there: of one that is named by the id, only what follows it. */
 function fileOf(journal: Journal, run: JournalRun): string {
   const file = journal.filesOf(run).find(isOnDisk)
   const name = file === undefined ? '' : basename(file.path)
-  return name.startsWith(safeName(run.id ?? '')) ? '' : name
+  const id = safeName(run.id ?? '')
+  return name.startsWith(id) ? `…${name.slice(id.length)}` : name
 }
 
 /** Minimum length of a shortened id: many services begin each id with a word such as `run_`. */

@@ -39,6 +39,8 @@ export interface Output {
   /** Width of standard output; undefined when it is not a terminal. */
   readonly columns: number | undefined
   readonly style: { readonly out: Style; readonly err: Style }
+  /** Returns the text with its commands as this user types them: with npx, and with the profile of the line. */
+  named(text: string): string
   /** Writes one line of the results. Pass text from a server through `printable` first. */
   line(text: string): void
   json(value: unknown, indent?: number): void
@@ -109,6 +111,7 @@ export function createOutput(options: OutputOptions): Output {
   return {
     mode,
     style,
+    named,
     stdoutIsTerminal: stdout.isTTY === true,
     columns: stdout.columns,
     line: (text) => print(escapeCommands(text)),

@@ -256,10 +256,10 @@ export class Part {
   bytes = 0
   /** The file that the bytes belong to. Undefined: the download cannot be resumed. */
   version: FileVersion | undefined
-  readonly #handle: FileHandle
+  #handle: FileHandle
   #hash = createHash('sha256')
 
-  /** `handle`: of the empty file at `path`, at whose end it writes. */
+  /** `handle`: of the empty file at `path`. */
   constructor(path: string, handle: FileHandle) {
     this.path = path
     this.#handle = handle
@@ -273,7 +273,11 @@ export class Part {
 
   /** Empties the part for a new download of this version. */
   async restart(version: FileVersion | undefined): Promise<void> {
-    if (this.bytes > 0) await this.#handle.truncate(0)
+    if (this.bytes > 0) {
+      // Opened again, not truncated: Windows truncates no file that is open for appending.
+      await this.#handle.close()
+      this.#handle = await open(this.path, 'w')
+    }
     this.#hash = createHash('sha256')
     this.bytes = 0
     this.version = version
@@ -304,5 +308,5 @@ export class Part {
 async function createPart(target: string): Promise<Part> {
   if (!isFolder(dirname(target))) makeFolders(dirname(target))
   const path = temporaryBeside(target)
-  return new Part(path, await open(path, 'ax', 0o666))
+  return new Part(path, await open(path, 'wx', 0o666))
 }

@@ -1,7 +1,9 @@
 /** Within one command, a download whose connection breaks resumes from the bytes that arrived. */
 import { readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { Part } from '../../src/download/fetch-output.js'
 import type { Fetch } from '../../src/host/http.js'
 import { temporaryFolder } from '../support/index.js'
 import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
@@ -49,6 +51,16 @@ it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
   expect(requested.ranges()).toEqual(ranges)
   expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(file))
   expect(contents(folder)).toEqual(['run-1.png'])
+})
+
+it('a download that begins anew needs no file that is open for appending: Windows cannot empty one', async () => {
+  const path = join(temporaryFolder(), 'part')
+  const part = new Part(path, await open(path, 'wx'))
+  await part.write(WHOLE)
+  await part.restart(undefined)
+  await part.write(PNG)
+  expect([await part.seal(), readFileSync(path)]).toEqual([sha256(PNG), PNG])
+  await part.discard()
 })
 
 it('a fresh link of the same file resumes, also on another host', async () => {

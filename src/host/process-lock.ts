@@ -72,8 +72,12 @@ export class ProcessLock {
     const { id, connection } = this.#held
     held.delete(connection)
     connection.close()
-    rmSync(lockPath(this.#folder, id), { force: true })
     this.#held = undefined
+    try {
+      rmSync(lockPath(this.#folder, id), { force: true })
+    } catch {
+      // On Windows, another process may be looking at it. It shows that this process has ended, and is removed when it is old.
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withDatabase } from '../../src/host/database.js'
@@ -39,6 +39,18 @@ describe('a process', () => {
     expect([isRunning(folder, id), locks(folder)]).toEqual([false, []])
     expect(lock.id).not.toBe(id)
     lock.end()
+  })
+
+  it('ends its lock where the file cannot be removed, without an error', () => {
+    const folder = temporaryFolder()
+    const lock = new ProcessLock(folder)
+    const { id } = lock
+    renameSync(join(folder, 'processes'), join(folder, 'moved'))
+    writeFileSync(join(folder, 'processes'), '')
+    lock.end()
+    rmSync(join(folder, 'processes'))
+    renameSync(join(folder, 'moved'), join(folder, 'processes'))
+    expect([locks(folder), isRunning(folder, id)]).toEqual([[id], false])
   })
 
   it('removes the lock file of an ended process after a day, and nothing that is running or no lock', () => {

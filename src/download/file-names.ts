@@ -5,7 +5,6 @@
 import { sep } from 'node:path'
 import { usageError } from '../errors.js'
 import { sameFileKey } from '../host/file-system.js'
-import { addTo } from '../protocol/lists.js'
 import {
   checkPlaceholders,
   fill,
@@ -15,6 +14,7 @@ import {
   safePart,
   unreserved,
 } from '../protocol/output-names.js'
+import { addTo } from '../protocol/parse.js'
 
 export type Target =
   /** Files are named as with `-d`; the folder may contain placeholders. */

@@ -4,7 +4,7 @@
  */
 import { RushesError } from '../errors.js'
 import type { OpenDatabase, Row } from '../host/database.js'
-import { addTo } from '../protocol/lists.js'
+import { addTo } from '../protocol/parse.js'
 import { amountText } from '../protocol/price.js'
 import { OUTCOME_UNKNOWN } from '../protocol/run-state.js'
 import { DAY_MS } from '../protocol/units.js'

@@ -1,4 +1,4 @@
-/** Parses unknown JSON into the types of the protocol, or returns the first error. */
+/** Values whose type is not known: parses JSON into the types of the protocol, or returns the first error; and lists by key. */
 import { readJson } from './json.js'
 import { phaseOf, type RunState } from './run-state.js'
 
@@ -128,3 +128,10 @@ export function textOfDetail(detail: unknown): string | undefined {
 }
 
 const MAX_PROBLEMS = 5
+
+/** Adds a value to the list of its key. */
+export function addTo<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}

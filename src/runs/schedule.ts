@@ -14,7 +14,7 @@ import { EXIT, type RushesError } from '../errors.js'
 import { onAbort } from '../host/abort.js'
 import { Interruption } from '../host/interrupts.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
-import { addTo } from '../protocol/lists.js'
+import { addTo } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
 import { ANSWER_GRACE_MS, type Result, type Row, Run, type RunsSession } from './run.js'
 

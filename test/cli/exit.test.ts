@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { stopReasons } from '../../src/cli/batch/run-batch.js'
-import { exitCodeOf } from '../../src/cli/process/exit.js'
+import { exitCodeOf } from '../../src/cli/runs/error-groups.js'
 import { RushesError } from '../../src/errors.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'

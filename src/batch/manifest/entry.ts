@@ -1,8 +1,9 @@
 /** What a manifest says of each run: one entry with its own output file. Entries may use outputs of other entries. */
-import { addTo } from '../../protocol/lists.js'
+
 import type { MediaSummary, MediaType } from '../../protocol/media.js'
 import type { MediaPlace } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
+import { addTo } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
 import type { ManifestRow, Models } from './row.js'
 

@@ -1,9 +1,9 @@
 /** Names and outputs of the runs: fills in placeholders, expands `count`, and finds runs with the same name or file. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { followLinks, isWithin, sameFileKey } from '../../host/file-system.js'
-import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
 import { fill, fillParts, numbered, safePart, unreserved } from '../../protocol/output-names.js'
+import { addTo } from '../../protocol/parse.js'
 import type { ManifestRow } from './row.js'
 
 /** An output of a run. */

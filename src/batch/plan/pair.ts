@@ -6,10 +6,10 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { identityOf } from '../../protocol/identity.js'
-import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { withMedia } from '../../protocol/media-parameters.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
+import { addTo } from '../../protocol/parse.js'
 import type { Lock, Made } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/entry.js'
 import { withoutExtension } from '../manifest/outputs.js'

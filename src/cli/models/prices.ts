@@ -3,7 +3,6 @@
  * service charges nothing, and the provider of a model charges the `cost` of its document.
  */
 import type { RunEstimate } from '../../journal/index.js'
-import { addTo } from '../../protocol/lists.js'
 import {
   isModelName,
   KINDS,
@@ -13,7 +12,7 @@ import {
   type ModelSchema,
   type Price,
 } from '../../protocol/models.js'
-import { isObject } from '../../protocol/parse.js'
+import { addTo, isObject } from '../../protocol/parse.js'
 import { dearestInput, type EstimateSum, millionthsOf, readPrice, sumOf } from '../../protocol/price.js'
 import { shortened } from '../../protocol/text.js'
 import type { ConfigFile } from '../settings/config-file.js'

@@ -207,3 +207,19 @@ export async function openReadable(path: string): Promise<Readable | undefined> 
   const { Socket } = await import('node:net')
   return new Socket({ fd, readable: true, writable: false })
 }
+
+const ITEMS_PER_TURN = 250
+
+/**
+ * Yields the items in order, with pauses in which signals are handled: thousands of journal reads block the process.
+ * Rejects with the signal's reason.
+ */
+export async function* inTurns<Item>(items: readonly Item[], signal: AbortSignal): AsyncGenerator<Item> {
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) {
+      await new Promise((resolve) => setImmediate(resolve))
+      signal.throwIfAborted()
+    }
+    yield item
+  }
+}

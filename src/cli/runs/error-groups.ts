@@ -1,5 +1,5 @@
-/** Folds equal errors of many runs: the first of each kind is printed in full, the others together, with their number. */
-import type { RushesError } from '../../errors.js'
+/** The errors of many runs: equal ones are folded, the first of each kind in full, and all together decide the exit code. */
+import { EXIT, type RushesError } from '../../errors.js'
 import { listNames } from '../../protocol/text.js'
 import { plural } from '../terminal/format.js'
 
@@ -48,4 +48,31 @@ const JOURNAL_KEY = /~[0-9a-f]{4,}/g
 const kindOf = ({ code, message, hint, runId = '' }: RushesError): string => {
   const named = runId === '' ? hint : hint?.replaceAll(runId, '')
   return JSON.stringify([code, message, named?.replace(JOURNAL_KEY, '')])
+}
+
+/**
+ * Precedence of exit codes when there are several errors: the first in this list is the exit code. `usage` is last,
+ * because a usage error means that nothing was sent.
+ */
+const PRECEDENCE: readonly number[] = [
+  EXIT.outcomeUnknown,
+  EXIT.bug,
+  EXIT.account,
+  EXIT.key,
+  EXIT.refused,
+  EXIT.rateLimited,
+  EXIT.serviceBroken,
+  EXIT.network,
+  EXIT.notFound,
+  EXIT.runFailed,
+  EXIT.waitTimeout,
+  EXIT.downloadFailed,
+  EXIT.usage,
+]
+
+/** Returns 0 without errors. A code outside the list (a signal, closed standard output) has the highest precedence. */
+export function exitCodeOf(errors: readonly { readonly exitCode: number }[]): number {
+  const codes = errors.map(({ exitCode }) => exitCode)
+  const other = codes.find((code) => !PRECEDENCE.includes(code))
+  return other ?? PRECEDENCE.find((code) => codes.includes(code)) ?? EXIT.ok
 }

@@ -9,11 +9,10 @@ import type { Begin, Result, Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import { exitCodeOf } from '../process/exit.js'
 import { endHint, keyHint, resumeCommand } from '../settings/globals.js'
 import { plural } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
-import { ErrorGroups } from './error-groups.js'
+import { ErrorGroups, exitCodeOf } from './error-groups.js'
 
 /** What a command does with its runs. */
 export interface RunsCommand {

@@ -6,7 +6,6 @@ import { isObject } from '../../protocol/parse.js'
 import { didYouMean } from '../../protocol/text.js'
 import type { Engine } from '../engines/engine.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
-import { withSeedParameter } from '../engines/seed.js'
 import {
   type CreateEngine,
   EngineSettings,
@@ -14,7 +13,7 @@ import {
   type SettingsSource,
 } from '../engines/settings.js'
 import { isPrivateHost } from '../rules/networks.js'
-import type { ServedModel } from './served-model.js'
+import { type ServedModel, withSeedParameter } from './served-model.js'
 
 export type EngineTypes = Readonly<Record<string, ReadEngine>>
 

@@ -1,13 +1,16 @@
-/** A model of a service: its document, and how this node renders it. */
+/** A model of a service: its document, how this node renders it, and the seed of its runs. */
+import { randomInt } from 'node:crypto'
+import { MAX_PROPERTIES } from '../../protocol/model-document.js'
 
 import {
   builtInSchema,
   KINDS,
   type Kind,
   type ModelDocument,
+  type ModelInput,
   type ModelSchema,
+  type ParameterSchema,
 } from '../../protocol/models.js'
-import { withSeedParameter } from '../engines/seed.js'
 import { LOCAL_MODELS } from '../rules/names.js'
 import type { CarriedModel } from '../store/run.js'
 
@@ -23,6 +26,47 @@ export interface ServedModel {
   readonly problem?: string | undefined
   /** What its runs carry. Undefined: they have the model that the service has under its name. */
   readonly carried?: CarriedModel | undefined
+}
+
+const MAX_SEED = 2 ** 31 - 1
+
+const SEED: ParameterSchema = {
+  type: 'integer',
+  minimum: 0,
+  maximum: MAX_SEED,
+  description: 'Seed; random if not set',
+}
+
+/** Engines that send a parameter `seed`, if they have a place for it. */
+const SENDERS: readonly unknown[] = ['preview', 'images', 'sdapi', 'sdcpp', 'comfyui']
+
+/**
+ * Adds the parameter `seed`, as if it were built in: some servers draw the same picture for the same request. Hosted services
+ * need a key, and some refuse a seed. `named`: parameters that the document itself names, also those that it removes.
+ */
+export function withSeedParameter(
+  document: ModelDocument,
+  { type, key_env }: Readonly<Record<string, unknown>>,
+  named: readonly string[],
+): ModelDocument {
+  const { input } = document
+  const { properties } = input
+  const isFull = named.includes('seed') || Object.keys(properties).length >= MAX_PROPERTIES
+  const isHosted = key_env !== undefined && type !== 'sdcpp'
+  if (isFull || isHosted || !SENDERS.includes(type)) return document
+  return { ...document, input: { ...input, properties: { ...properties, seed: SEED } } }
+}
+
+/** Adds a random seed to an input without one, if the model has the parameter and no default for it. */
+export function withSeed(input: ModelInput, { input: { properties } }: ModelDocument): ModelInput {
+  const schema = Object.hasOwn(properties, 'seed') ? properties.seed : undefined
+  if (Object.hasOwn(input, 'seed') || schema?.type !== 'integer' || 'default' in schema) return input
+  const { enum: listed, minimum = 0, maximum = MAX_SEED } = schema
+  if (listed !== undefined) return { ...input, seed: listed[randomInt(listed.length)] }
+  const lowest = minimum > 0 ? minimum : 0
+  const highest = maximum < MAX_SEED ? maximum : MAX_SEED
+  if (highest <= lowest) return { ...input, seed: maximum < lowest ? maximum : lowest }
+  return { ...input, seed: randomInt(Math.ceil(Number(lowest)), Math.floor(Number(highest)) + 1) }
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/file-system.js'
-import { describeReason } from '../host/system-error.js'
+import { describeReason, isSystemError } from '../host/system-error.js'
 import { explainDatabaseError } from './store/sqlite/index.js'
 
 export const DATABASE_NAME = 'service.db'
@@ -28,7 +28,7 @@ async function makeDataFolders(root: string): Promise<DataFolders> {
 }
 
 /**
- * Creates the folders and opens the database with `open`. Throws `RushesError` (usage) when the folder cannot be used:
+ * Creates the folders and opens the database with `open`. Throws `RushesError` (usage) when one of them cannot be used:
  * the user can fix it or choose another.
  */
 export async function openData<Opened>(
@@ -44,8 +44,9 @@ export async function openData<Opened>(
     if (cause instanceof RushesError) throw cause
     const explained = explainDatabaseError(database, cause)
     if (explained !== undefined) throw explained
-    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}.`, {
-      hint: 'Fix this folder, or use another one (--data; RUSHES_STATE_DIR for --local).',
+    const what = isSystemError(cause) ? `data folder ${root}` : 'database'
+    throw new RushesError('usage', `The ${what} cannot be used: ${describeReason(cause)}.`, {
+      hint: 'Fix it, or use another one (--data or --database; RUSHES_STATE_DIR for --local).',
       cause,
     })
   }

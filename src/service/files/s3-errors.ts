@@ -58,5 +58,5 @@ const isFileError = (thrown: unknown): boolean => typeof (thrown as Thrown | und
  */
 export function asStorageError(thrown: unknown, operation: string): unknown {
   if (thrown instanceof StorageUnavailable || isFileError(thrown)) return thrown
-  return new StorageUnavailable(`${operation}: ${describeProblem(thrown).reason}`)
+  return new StorageUnavailable(`--storage: ${operation}: ${describeProblem(thrown).reason}`)
 }

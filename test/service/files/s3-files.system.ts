@@ -158,7 +158,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
         response.writeHead(503).end('<Error><Code>SlowDown</Code></Error>')
         return true
       })
-      await expect(files.put('token/clip.mp4', { path })).rejects.toThrow('Upload: SlowDown (503)')
+      await expect(files.put('token/clip.mp4', { path })).rejects.toThrow('--storage: Upload: SlowDown (503)')
       expect(store.keys()).toEqual([])
       expect(store.unfinishedUploads()).toEqual([])
     })

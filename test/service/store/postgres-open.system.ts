@@ -3,7 +3,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { explainConnection } from '../../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { POSTGRES_SCRIPTS } from '../../../src/service/store/postgres/open-schema.js'
+import { createManualClock } from '../../support/clock.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { createTestService } from '../../support/service.js'
 import { OLD_ROWS } from './old-rows.js'
 
 const usage = (message: RegExp, hint = /./) => ({
@@ -102,6 +104,13 @@ describePostgres('on PostgreSQL', () => {
     await expect(openPostgresStore(guest)).rejects.toMatchObject(usage(/permission denied/, /GRANT CREATE/))
     const readOnly = `${url}?options=-c%20default_transaction_read_only%3Don`
     await expect(openPostgresStore(readOnly)).rejects.toMatchObject(usage(/read-only/, /primary server/))
+    // A replica of a database that a service has used.
+    await (await openTestStore(url)).close()
+    const clock = createManualClock()
+    const start = clock.runUntil(createTestService({ clock, databaseUrl: readOnly }))
+    await expect(start).rejects.toMatchObject(
+      usage(/^The database cannot be used: .*read-only/, /--database/),
+    )
   })
 
   test('a database without data is refused where data is required', async () => {

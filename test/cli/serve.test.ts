@@ -34,7 +34,7 @@ it.each<[url: string, publicUrl: string | undefined, where: string, flags: strin
   (url, publicUrl, where, flags) => {
     expect(consoleLines(publicUrl ?? url, { linkToken: undefined }, where)).toEqual([
       `Console: ${publicUrl ?? url}/`,
-      `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`,
+      `To get a sign-in link: \`rushes admin user link <email>${flags}\`. Its users: \`rushes admin user list${where}\`.`,
     ])
   },
 )

@@ -68,6 +68,7 @@ it.each(['status there', 'wait there', 'download --last', 'wait --all'])(
     const error = usageErrorOf(await home.run(line))
     expect(error).toContain(`there was created at ${ELSEWHERE}`)
     expect(error).toContain(`Use --base-url ${ELSEWHERE}.`)
+    expect(error.includes('add --local')).toBe(line === 'wait --all')
   },
 )
 

@@ -269,5 +269,8 @@ export function consoleLines(
   const link = linkOf(base, start)
   if (link !== undefined) return [`Console: ${link}`, 'Single-use sign-in link; expires in 15 minutes.']
   const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
-  return [`Console: ${base}/`, `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`]
+  return [
+    `Console: ${base}/`,
+    `To get a sign-in link: \`rushes admin user link <email>${flags}\`. Its users: \`rushes admin user list${where}\`.`,
+  ]
 }

@@ -184,7 +184,10 @@ async function getJson(ctx: Context, url: URL): Promise<unknown> {
   } catch (error) {
     signal.throwIfAborted()
     const code = error instanceof BodyTooLarge ? 'bad_response' : 'network'
-    throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
+    throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, {
+      hint: 'Check the network and its proxy, or give the schema with --from <file>.',
+      cause: error,
+    })
   }
   if (status === 404) return undefined
   const json = parseJson(text)

@@ -205,8 +205,13 @@ export async function selectRows(
     which === 'last' ? [checkId('The last run', await lastRow(ctx))] : await allUnfinished(ctx, which.labels)
   const isHere = (await ctx.findAddress()) !== undefined
   const isLocal = new Map<string, boolean>()
-  for (const run of runs) isLocal.set(run.id, !isHere && (await needsLocal(ctx, await ctx.journal(), run)))
-  return inOneSession(ctx, isLocal)
+  try {
+    for (const run of runs) isLocal.set(run.id, !isHere && (await needsLocal(ctx, await ctx.journal(), run)))
+    return inOneSession(ctx, isLocal)
+  } catch (error) {
+    const next = 'To take the runs of the local service alone, add --local.'
+    throw which !== 'last' && error instanceof RushesError ? error.with({ next }) : error
+  }
 }
 
 /**

@@ -252,3 +252,23 @@ it('a file that a killed batch was moving stays while --only leaves its row out'
   expect(created()).toEqual([])
   expect(sums()).toEqual([hen, fox])
 })
+
+it('a move that was killed after it replaced the file of another row ends in the lock file', async () => {
+  const { run, write, created, path, lock } = await createFamily([
+    { name: 'fox', prompt: 'a fox' },
+    { name: 'hen', prompt: 'a hen' },
+  ])
+  await run()
+  const fox = sha256(path('fox.png'))
+  created()
+  // hen.png has the bytes of the fox, and fox.png is not removed yet.
+  copyFileSync(path('fox.png'), path('hen.png'))
+  write([
+    { name: 'fox', prompt: 'a wolf' },
+    { name: 'hen', prompt: 'a fox' },
+  ])
+  outputOf(await run())
+  expect(created()).toEqual(['a wolf'])
+  expect(lock().hen).toMatchObject({ file: 'hen.png', sha256: fox })
+  expect(sha256(path('hen.png'))).toBe(fox)
+})

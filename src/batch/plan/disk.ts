@@ -185,7 +185,8 @@ export class Disk {
   /** A file with the same bytes may belong to another entry, which will move it away. */
   #isOwn(file: string, fact: FileFact, own: LockedOutput | undefined): boolean {
     if (own === undefined || !isInPlace(fact, own.sha256)) return false
-    return this.isOnePath(own.file, file) || this.#holdersOf(file).length === 0
+    const isOfOther = this.#holdersOf(file).some(({ output }) => output.sha256 === own.sha256)
+    return this.isOnePath(own.file, file) || !isOfOther
   }
 
   #holdersOf(file: string): readonly KnownOutput[] {

@@ -92,8 +92,9 @@ async function createDispatcher(
   })
 }
 
-// Workarounds for two bugs in undici 7: a crash when a connection ends while its parser is paused (nodejs/undici#5360,
-// fixed in undici 8, which needs Node 22; 7.30.2 still has it), and endless requests to a proxy.
+// Workarounds for three bugs in undici 7: a crash when a connection ends while its parser is paused
+// (nodejs/undici#5360, fixed in undici 8, which needs Node 22; 7.30.2 still has it), `100 Continue` as an error, and
+// endless requests to a proxy.
 
 /** The used members of undici's parser. */
 interface Parser {
@@ -103,7 +104,11 @@ interface Parser {
   readonly llhttp: { llhttp_resume(ptr: number): void }
   paused: boolean
   /** 0 between two responses. */
-  readonly statusCode: number | null
+  statusCode: number | null
+  headers: readonly Uint8Array[]
+  headersSize: number
+  /** Returns 1 if the response has no body. */
+  onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number
   execute(chunk: Uint8Array): void
   /** Called when the connection ends. Returns the error of the response. */
   finish(): Error | null
@@ -138,6 +143,23 @@ function resume(parser: Parser): void {
   parser.paused = false
 }
 
+/**
+ * Replaces `onHeadersComplete`, which closes the connection on a `100 Continue`. A client must ignore a `100 Continue`
+ * that it did not ask for (RFC 9110, 15.2): the answer to a create comes after it.
+ */
+function skipContinue(
+  this: Parser,
+  onHeadersComplete: Parser['onHeadersComplete'],
+  ...head: [status: number, upgrade: boolean, keepAlive: boolean]
+): number {
+  const [status] = head
+  if (status !== 100 || this.socket.destroyed) return onHeadersComplete.apply(this, head)
+  this.statusCode = status
+  this.headers = []
+  this.headersSize = 0
+  return 1
+}
+
 const patched = new WeakSet<object>()
 
 /**
@@ -150,9 +172,12 @@ function patchParserOf(client: object | undefined): void {
   const prototype: Parser | undefined = parser && Object.getPrototypeOf(parser)
   if (prototype === undefined || patched.has(prototype)) return
   patched.add(prototype)
-  const { finish } = prototype
+  const { finish, onHeadersComplete } = prototype
   prototype.finish = function () {
     return finishPaused.call(this, finish)
+  }
+  prototype.onHeadersComplete = function (...head) {
+    return skipContinue.call(this, onHeadersComplete, ...head)
   }
 }
 

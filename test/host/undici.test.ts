@@ -10,6 +10,7 @@ import {
 import { createServer as createHttpsServer } from 'node:https'
 import net, { connect, createServer as createNetServer, type LookupFunction, type Socket } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
@@ -394,6 +395,36 @@ it('a response that is discarded ends its connection', async () => {
   const response = await openNetwork().fetch(get(url))
   response.discard()
   await closed.after
+})
+
+/** Sends the pieces one at a time, so that each is read by itself. */
+async function writeApart(socket: Duplex, pieces: readonly string[]): Promise<void> {
+  for (const piece of pieces) {
+    socket.write(piece)
+    await turns(2)
+  }
+}
+
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+const WITH_HEADERS = 'HTTP/1.1 100 Go on\r\nDate: today\r\nContent-Length: 5\r\n\r\n'
+const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok'
+
+it.each([
+  ['before the answer', [CONTINUE, CREATED]],
+  ['byte by byte', [...WITH_HEADERS, ...CREATED]],
+])('a 100 Continue that nobody asked for is skipped, and the connection is kept: %s', async (_, pieces) => {
+  let connections = 0
+  const url = await serveRaw((socket) => {
+    connections++
+    socket.on('data', () => void writeApart(socket, pieces))
+  })
+  const network = openNetwork()
+  for (const request of [post(url), post(url), get(url, { fresh: true })]) {
+    const response = await network.fetch(request)
+    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+    await turns(1)
+  }
+  expect(connections).toBe(1)
 })
 
 it('an abort passes through as it is, before and during a request', async () => {

@@ -1,7 +1,7 @@
 /** Turns the input schema that a provider publishes into the input of a model's document. Pure. */
 import { RushesError } from '../../errors.js'
 import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media-parameters.js'
-import { readModelDocument } from '../../protocol/model-document.js'
+import { MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
 import { percentDecoded, shortened } from '../../protocol/text.js'
 import type { Json } from './published.js'
@@ -32,6 +32,8 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
   const fixed: Record<string, unknown> = {}
   const mapped: Record<string, Json> = {}
   const required: string[] = []
+  const left: string[] = []
+  const room = MAX_PROPERTIES - listOf(published.required).length
   for (const [name, property] of all) {
     const { type, deprecated, default: standard } = property
     // The author's example of a prompt is not worth a run.
@@ -48,10 +50,18 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
       const whole = name === picture ? imagesProperty(property) : mapProperty(name, property)
       const kept = withoutProblems(target, whole, (problem) => warnings.push(`${name}: ${problem}`))
       if (kept === undefined) continue
+      if (!isRequired && Object.keys(mapped).length - required.length >= room) {
+        left.push(name)
+        continue
+      }
       mapped[target] = kept
       if (isRequired) required.push(target)
     }
   }
+  if (left.length > 0)
+    warnings.push(
+      `left out, because a model file has at most ${MAX_PROPERTIES} parameters: ${left.join(', ')}`,
+    )
   const isList = all.some(([name, { type }]) => name === picture && type === 'array')
   return {
     input: { type: 'object', ...(required.length > 0 && { required }), properties: mapped },

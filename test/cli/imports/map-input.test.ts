@@ -250,6 +250,14 @@ describe('the order', () => {
   })
 })
 
+it('a model with more parameters than a model file may have keeps those that are required, and the first others', () => {
+  const properties = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`p${at}`, { type: 'string' }]))
+  const { input, warnings } = mapInput({ type: 'object', properties, required: ['p69'] }, ROOT)
+  const names = Object.keys(input.properties as object)
+  expect([names.length, names.at(-1), names.at(-2)]).toEqual([64, 'p69', 'p62'])
+  expect(warnings).toEqual([expect.stringMatching(/at most 64 parameters: p63, .*p68$/)])
+})
+
 it('a schema that refers to itself many times is refused', () => {
   const schemas = { Loop: { allOf: Array.from({ length: 50 }, () => ref('Loop')) } }
   expect(() => mapInput(ref('Loop'), { components: { schemas } })).toThrow('too large')

@@ -90,6 +90,16 @@ describePostgres('on PostgreSQL', () => {
     expect(await server.query('SELECT * FROM public.accounts', url)).toEqual([])
   })
 
+  test('a database in another encoding than UTF8 is refused', async () => {
+    const url = await temporaryDatabase()
+    const server = await sharedPostgres()
+    const name = `${new URL(url).pathname.slice(1)}_latin1`
+    await server.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+    onTestFinished(() => void server.query(`DROP DATABASE IF EXISTS ${name}`))
+    const latin = Object.assign(new URL(url), { pathname: `/${name}` }).href
+    await expect(openPostgresStore(latin)).rejects.toMatchObject(usage(/encoding LATIN1/, /ENCODING 'UTF8'/))
+  })
+
   test('a user without rights, a missing database and a read-only one are refused', async () => {
     const url = await temporaryDatabase()
     const server = await sharedPostgres()

@@ -83,12 +83,19 @@ async function connect(url: string): Promise<Client> {
 }
 
 async function checkServer(client: Client, url: string): Promise<void> {
-  const find = "SELECT current_setting('server_version_num')::integer / 10000 AS version"
-  const version = Number((await client.query(find)).rows[0]?.version)
+  const find = `SELECT current_setting('server_version_num')::integer / 10000 AS version,
+    current_setting('server_encoding') AS encoding`
+  const { version, encoding } = (await client.query(find)).rows[0] as { version: number; encoding: string }
   if (version < MIN_VERSION)
     throw usageError(
       `${nameOf(url)} is PostgreSQL ${version}; rushes needs ${MIN_VERSION} or later.`,
       'Update the server, or use another one (--database).',
+    )
+  // A prompt that the encoding does not have would be an error of its create.
+  if (encoding !== 'UTF8')
+    throw usageError(
+      `${nameOf(url)} has the encoding ${encoding}; rushes needs UTF8.`,
+      "Create a database for it: `CREATE DATABASE rushes ENCODING 'UTF8' TEMPLATE template0`.",
     )
 }
 

@@ -132,17 +132,26 @@ export class Administration {
     return await this.#store.listKeys({ account })
   }
 
-  /** `key` is the key's number. Changes only the terms that are present. */
+  /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   async changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails> {
     const { id } = await this.#key(key)
     await this.#store.changeKey(id, terms)
     return await this.#key(String(id))
   }
 
-  async #key(id: string): Promise<KeyDetails> {
-    const [found] = /^\d{1,15}$/.test(id) ? await this.#store.listKeys({ id: Number(id) }) : []
+  async #key(numberOrName: string): Promise<KeyDetails> {
+    const keys = await this.#store.listKeys({ key: numberOrName })
+    const found = keys.find(({ id }) => String(id) === numberOrName) ?? keys[0]
     if (found === undefined)
-      throw usageError(`Key ${shortened(id)} does not exist.`, 'List the keys with `rushes admin key list`.')
+      throw usageError(
+        `Key ${shortened(numberOrName)} does not exist.`,
+        'List the keys with `rushes admin key list`.',
+      )
+    if (keys.length > 1 && String(found.id) !== numberOrName)
+      throw usageError(
+        `More than one key is named ${numberOrName}: ${keys.map(({ id }) => id).join(', ')}.`,
+        'Use the number of the key.',
+      )
     return found
   }
 

@@ -1,4 +1,4 @@
-/** `rushes admin key`. The user gives a key by its number. */
+/** `rushes admin key`. The user gives a key by its number, or by its name if only one key has that name. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { keyStateOf, RUNS_LIMIT } from '../../protocol/limits.js'

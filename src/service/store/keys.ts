@@ -66,14 +66,14 @@ export function createKeyStore({ transaction, repeatable, snapshot, get, run }: 
       const row = await get(FIND_KEY, { hash })
       return row && keyOf(row)
     },
-    /** Lists all keys, those of an account, or the one with a number. */
-    async listKeys(of: { readonly account?: string; readonly id?: number } = {}) {
+    /** Lists all keys, those of an account, or those with a name or number. */
+    async listKeys(of: { readonly account?: string; readonly key?: string } = {}) {
       const where =
-        of.id === undefined
+        of.key === undefined
           ? of.account === undefined
             ? ''
             : 'WHERE accounts.name = :account'
-          : 'WHERE keys.id = :id'
+          : 'WHERE keys.name = :key OR CAST(keys.id AS text) = :key'
       const rows = await snapshot((read) => read.all(`${KEYS} ${where} ORDER BY keys.id`, of))
       return rows.map((row) => keyOf<KeyDetails>(row))
     },

@@ -4,7 +4,6 @@
  * gateways always compress.
  */
 import type { Transform } from 'node:stream'
-import * as zlib from 'node:zlib'
 import { messageOf } from '../errors.js'
 import { HttpFailure, type HttpResponse } from './http.js'
 import { errorCode } from './system-error.js'
@@ -90,13 +89,23 @@ export const UNSUPPORTED_ENCODING = 'UNSUPPORTED_ENCODING'
 /** `aws-chunked` is left over from an upload to an object store. */
 const NOT_ENCODED = new Set(['', 'identity', 'none', 'aws-chunked', 'utf-8'])
 
-const DECODERS: Readonly<Record<string, ((options: { chunkSize: number }) => Transform) | undefined>> = {
-  gzip: zlib.createGunzip,
-  'x-gzip': zlib.createGunzip,
-  deflate: zlib.createInflate,
-  br: zlib.createBrotliDecompress,
+/** Names of functions of `node:zlib`. */
+const DECODERS: Readonly<Record<string, string>> = {
+  gzip: 'createGunzip',
+  'x-gzip': 'createGunzip',
+  deflate: 'createInflate',
+  br: 'createBrotliDecompress',
   // Node.js 22.15 or later.
-  zstd: Reflect.get(zlib, 'createZstdDecompress'),
+  zstd: 'createZstdDecompress',
+}
+
+async function decoderOf(encoding: string): Promise<Transform> {
+  // Loaded here, because almost no answer is encoded, and it takes longer to load than the rest of this file.
+  const zlib = await import('node:zlib')
+  const name = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
+  const create = name && Reflect.get(zlib, name)
+  if (!create) throw unsupported()
+  return create({ chunkSize: 65_536 })
 }
 
 const encodingsOf = (header: HttpResponse['header']): readonly string[] =>
@@ -119,9 +128,7 @@ export async function* decodedBody(header: HttpResponse['header'], encoded: Byte
 }
 
 async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8Array> {
-  const create = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
-  if (create === undefined) throw unsupported()
-  const decoder = create({ chunkSize: 65_536 })
+  const decoder = await decoderOf(encoding)
   let wake = () => {}
   for (const event of ['readable', 'end', 'error']) decoder.on(event, () => wake())
 

@@ -73,7 +73,9 @@ function sumsOf(name: string | undefined, runs: readonly Row[]): readonly SpendS
   for (const run of runs) addTo(byCurrency, run.currency === null ? undefined : String(run.currency), run)
   const withoutPrice = byCurrency.get(undefined)?.length ?? 0
   byCurrency.delete(undefined)
-  const currencies = byCurrency.size === 0 ? [undefined] : [...byCurrency.keys()].sort()
+  // Runs without a price are counted with those of the currency that most others have.
+  const most = [...byCurrency].sort(([, one], [, other]) => other.length - one.length)
+  const currencies = most.length === 0 ? [undefined] : most.map(([currency]) => currency)
   return currencies.map((currency, at) => {
     const priced = byCurrency.get(currency) ?? []
     const unpriced = at > 0 ? 0 : withoutPrice

@@ -108,7 +108,7 @@ it('open is a usage error if the opener fails', async () => {
     throw new Error('xdg-open is not installed')
   }
   expect(usageErrorOf(await service.run('open --last', { openResult }))).toBe(
-    `error: Could not open ${path}: xdg-open is not installed.\n`,
+    `error: Could not open ${path}: xdg-open is not installed.\n  Without a desktop, no program can show it.\n`,
   )
 })
 it.runIf(process.platform === 'linux').each([

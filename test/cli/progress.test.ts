@@ -1,9 +1,10 @@
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
 import { createStyle } from '../../src/cli/terminal/output.js'
 import { type Board, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
-import { createCliService, type Environment } from '../support/index.js'
+import { createCliService, type Environment, temporaryFolder } from '../support/index.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
@@ -19,6 +20,13 @@ it('the place of a run in the queue is in the spinner, and in the line of each m
   expect(stillWaitingLine(far, 60_000)).toBe(
     'still waiting for 1 of 1 run (processing, 12,653 before it, 1 min 00 s)',
   )
+})
+
+it('run says each minute that it downloads while the outputs of its run do not arrive', async () => {
+  const service = await createCliService()
+  const path = join(temporaryFolder(), 'fox.png')
+  const { stderr } = await service.run(`run image "a fox" -o ${path}`, { faults: ['output:stall:1'] })
+  expect(stderr).toMatch(/still waiting for 1 of 1 run \(succeeded, downloading.*, 1 min/)
 })
 
 it('run prints the place of its run in the queue in the line of each minute alone', async () => {

@@ -98,6 +98,15 @@ describe('spend', () => {
     ])
   })
 
+  it('counts runs without a price with the currency that most others have', async () => {
+    const rows = [{ costs: '1 credits' }, { costs: '2 credits' }, { costs: '0.1 USD' }, {}]
+    const { run } = createHome({ journal: rowsWith(rows.map((row) => ({ ...UP, ...row }))) })
+    expect(lines(outputOf(await run('spend'))).filter((line) => line.startsWith('total'))).toEqual([
+      'total\t\t3\t1\tcredits\t3\t0\t0\t0',
+      'total\t\t1\t0\tUSD\t0.1\t0\t0\t0',
+    ])
+  })
+
   it('prints a table of the same columns on a terminal, and says that they are estimates', async () => {
     const on = async (flags = '') => {
       const { stdout, stderr } = await home.run(`spend ${flags}`, { tty: { stdout: true } })

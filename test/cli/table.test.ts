@@ -25,12 +25,17 @@ it('a table in a pipe has every column, tabs, and no header', async () => {
   expect(await printed(undefined)).toBe(`\n${ROWS.map((row) => row.join('\t')).join('\n')}\n`)
 })
 
-it('a table on a terminal has no empty columns', async () => {
+it('a table on a terminal has no empty columns, and wraps its last one', async () => {
   expect(await printed(60)).toBe(`
 ID       KIND   MODEL         PROMPT
-run_a    image  acme/still-1  a red fox in fresh snow under a pale winter sun
+run_a    image  acme/still-1  a red fox in fresh snow under
+                              a pale winter sun
 run_bcd  video  acme/c        a boat
 `)
+})
+
+it('a table without room for its last column does not wrap it', async () => {
+  expect(await printed(30)).toContain('  a red fox in fresh snow under a pale winter sun\n')
 })
 
 it('a table may cut its last column, which then ends with an ellipsis', async () => {

@@ -18,6 +18,7 @@ export const runCommands: readonly AdminCommand[] = [
       const runs = await admin.runs(account, status)
       await printList(out, runs, {
         isCut: true,
+        optional: ['STATUS', 'PRICE', 'CREATED', 'ACCOUNT', 'MODEL', 'KIND'],
         header: ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT'],
         cells: (run) => [
           run.id,

@@ -143,7 +143,10 @@ async function readDocumentsOf(file: string): Promise<readonly ModelDocument[]> 
 async function removeCommand(ctx: Context, _flags: object, name: string): Promise<number> {
   await removeModel(ctx.configFolder, name).catch((error: unknown) => {
     if (errorCode(error) !== 'ENOENT') refuseChange(error)
-    throw usageError(`${shortened(name, 200)} is not an added model.`, 'To list the models: `rushes models`.')
+    throw usageError(
+      `${shortened(name, 200)} is not an added model.`,
+      'To list the models: `rushes models`. One of local.models is removed with its file.',
+    )
   })
   report(ctx, name, 'removed')
   return EXIT.ok

@@ -42,7 +42,10 @@ async function openCommand(
       await (parts.openResult?.(result) ?? openFile(result, { clock, signal }))
     } catch (error) {
       signal.throwIfAborted()
-      throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
+      throw usageError(
+        `Could not open ${result}: ${describeReason(error)}.`,
+        'Without a desktop, no program can show it.',
+      )
     }
     out.answer({ id: nameOfRun(run), opened: result }, result)
   }

@@ -35,7 +35,7 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
     .addOption(
       new Option(
         '--all',
-        'Every unfinished run of the current service; of this machine if none is set',
+        'Every unfinished run of the current service; of the local one if none is set',
       ).default(false),
     )
     .addOption(labelFilter())

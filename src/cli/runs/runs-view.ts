@@ -77,7 +77,9 @@ export class RunsView {
 
   #seeStatus({ run, state }: Extract<RunEvent, { is: 'status' }>): void {
     const board = this.#board
-    board.activity = undefined
+    // Of a run whose outputs nobody wants, this is its end.
+    board.activity =
+      state.phase === 'succeeded' && state.withoutUrls === undefined ? 'downloading' : undefined
     if (this.#failures >= MIN_FAILURES) this.#ctx.out.note('The service answers again.')
     this.#failures = 0
     if (board.runs === 1) board.detail = progressOf(state)
@@ -139,8 +141,9 @@ function drawLines({ clock, out }: Context, board: Board): Drawing {
   return { changed: (text) => out.note(`${text} (${formatDuration(elapsed())})`), end }
 }
 
-export function stillWaitingLine({ statuses, detail, runs, ended }: Board, elapsedMs: number): string {
-  const known = statusText(statuses, runs, detail) || 'no status yet'
+export function stillWaitingLine(board: Board, elapsedMs: number): string {
+  const { statuses, detail, runs, ended, activity } = board
+  const known = [statusText(statuses, runs, detail) || 'no status yet', activity].filter(Boolean).join(', ')
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${known}, ${formatDuration(elapsedMs)})`
 }
 

@@ -158,7 +158,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
     'List the models with `rushes models --refresh`, and name one with --model <provider/name>.',
   missing_api_key: 'Store the key again with `rushes login`.',
   invalid_api_key:
-    'Store the new key with `rushes login`. A key in RUSHES_API_KEY or another variable comes before it: `rushes doctor` names those that are set.',
+    'A key in RUSHES_API_KEY or another variable comes before the stored one: `rushes doctor` names those that are set. ' +
+    'To store another key: `rushes login`.',
 }
 
 function withNextStep(error: RushesError): RushesError {

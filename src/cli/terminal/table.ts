@@ -1,6 +1,6 @@
 /** Tables: columns for a terminal, or rows separated by tabs for a pipe. */
 import { printable } from '../../protocol/text.js'
-import { tabRow } from './format.js'
+import { tabRow, wrapWords } from './format.js'
 import type { Output } from './output.js'
 
 type Row = readonly string[]
@@ -8,7 +8,7 @@ type Row = readonly string[]
 interface TableOptions {
   /** Titles of the columns that are shown only if they fit, the most important one first. */
   readonly optional?: readonly string[]
-  /** Whether the last column is shortened to the width of the terminal. */
+  /** Whether the last column is shortened to the width of the terminal. Without it, its words are wrapped. */
   readonly isCut?: boolean
 }
 
@@ -39,7 +39,7 @@ const GAP = 2
 const DEFAULT_COLUMNS = 80
 /** Width of the last column for which optional columns are left out. */
 const COMFORTABLE_COLUMNS = 30
-/** Minimum width to which the last column is shortened. */
+/** Minimum width to which the last column is shortened or wrapped. */
 const MIN_LAST_COLUMNS = 10
 
 /**
@@ -81,11 +81,16 @@ async function alignedLines(
     const more = [...shown, at].sort((one, other) => one - other)
     if (fits(more)) shown = more
   }
-  const room = isCut ? Math.max(limit - before(shown), MIN_LAST_COLUMNS) : Number.POSITIVE_INFINITY
+  const left = limit - before(shown)
+  const room = left >= MIN_LAST_COLUMNS ? left : isCut ? MIN_LAST_COLUMNS : Number.POSITIVE_INFINITY
   const padded = (cell = '', at = 0) => cell + ' '.repeat((widths[at] ?? 0) - columnsOf(cell))
-  return table.map((row) =>
-    [...shown.slice(0, -1).map((at) => padded(row[at], at)), cutToColumns(row[shown.at(-1) ?? 0] ?? '', room)]
-      .join(' '.repeat(GAP))
-      .trimEnd(),
-  )
+  return table.flatMap((row) => {
+    const last = row[shown.at(-1) ?? 0] ?? ''
+    const lines = isCut ? [cutToColumns(last, room)] : wrapWords(last, room)
+    return lines.map((text, line) =>
+      [...shown.slice(0, -1).map((at) => padded(line === 0 ? row[at] : '', at)), text]
+        .join(' '.repeat(GAP))
+        .trimEnd(),
+    )
+  })
 }

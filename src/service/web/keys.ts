@@ -89,7 +89,7 @@ async function createKey(
   const { accountId, banned } = site.session(request).user
   if (banned) throw new Refusal('account_banned')
   const nowMs = clock.now()
-  const terms = { ...readKeyTerms(values, nowMs), name: values.name }
+  const terms = { ...readKeyTerms(values, nowMs, LABELS), name: values.name }
   // The same form gives the same key, so that a reload creates no other. Nobody can compute it without the session.
   const { apiKey, ...secret } = keyOf(
     hash('sha256', `${visitorOf(request).token} ${fieldOf(form, 'form_key')}`, 'buffer'),
@@ -118,8 +118,16 @@ const valuesOf = (form: FormData): KeyValues =>
     Object.keys(textsOf(undefined)).map((name) => [name, fieldOf(form, name).trim()]),
   ) as KeyValues
 
+/** The fields, as the form names them. */
+const LABELS = {
+  spend_limit: 'Lifetime limit, in credits',
+  quota: 'Lifetime limit, in runs',
+  allowed_ips: 'Allowed addresses',
+  expires_at: 'Expires',
+}
+
 /** The terms whose texts were changed: others may have values that the form cannot show. Throws `RushesError` (usage). */
 function changedTerms(values: KeyValues, before: KeyValues, nowMs: number) {
   const changed = Object.entries(values).filter(([name, text]) => text !== before[name as keyof KeyValues])
-  return readKeyTerms(Object.fromEntries(changed), nowMs)
+  return readKeyTerms(Object.fromEntries(changed), nowMs, LABELS)
 }

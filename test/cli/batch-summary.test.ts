@@ -1,8 +1,10 @@
 /** What a batch writes for GitHub Actions: the job summary, annotations, and the lines of `--report`. */
 import {
+  closeSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   symlinkSync,
@@ -248,11 +250,24 @@ it('--report keeps the file of before until the batch has ended, and writes thro
   expect(reported(path).summary).toMatchObject({ created: 0 })
 })
 
+it.skipIf(process.platform !== 'linux')(
+  '--report is written to a file of /dev/fd, as shells name a pipe',
+  async () => {
+    const batch = await createBatch()
+    const file = openSync(join(batch.folder, 'pipe.json'), 'w')
+    outputOf(await batch.run(`--report /dev/fd/${file}`))
+    closeSync(file)
+    expect(reported(join(batch.folder, 'pipe.json')).summary).toMatchObject({ created: 2 })
+  },
+)
+
 it('--report replaces no file of the batch, and needs a path that can be written', async () => {
   const batch = await createBatch()
   const before = readFileSync(batch.manifest, 'utf8')
   const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', '..', 'shots.json/report.json']
-  for (const path of names.map((name) => join(batch.folder, 'art', name)))
+  const link = join(batch.folder, 'link.json')
+  symlinkSync(batch.manifest, link)
+  for (const path of [link, ...names.map((name) => join(batch.folder, 'art', name))])
     usageErrorOf(await batch.run(`--report ${path}`))
   expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
   expect(batch.service.requests).toEqual([])

@@ -78,12 +78,12 @@ it('wait renders a run of --engine that was queued or interrupted, with --engine
 it('each run of --engine is rendered by the server that it was created for', async () => {
   const servers = [await createComfyServer(), await createComfyServer()]
   const { run, file } = createLocalHome()
-  writeFileSync(file('flow.json'), JSON.stringify(IMAGE_WORKFLOW))
+  writeFileSync(file('my flow (1).json'), JSON.stringify(IMAGE_WORKFLOW))
   for (const { url } of servers)
-    await run(`run image --engine comfyui:${url}#${file('flow.json')} "a hen" --no-wait`)
+    await run(`run image --engine "comfyui:${url}#${file('my flow (1).json')}" "a hen" --no-wait`)
   const waited = await run(`wait --all --local -o ${file('{id}.png')} --json`)
   const models = objects(waited.stdout).map(({ model }) => model)
-  expect([waited.code, models]).toEqual([0, ['127.0.0.1/flow', '127.0.0.1/flow']])
+  expect([waited.code, models]).toEqual([0, ['127.0.0.1/my-flow-(1)', '127.0.0.1/my-flow-(1)']])
   expect(servers.map(({ graphs }) => graphs.length)).toEqual([1, 1])
 })
 
@@ -164,6 +164,7 @@ test('a hosted model of --engine has the name that its provider gives it, a prom
 test.each([
   ['images:http://127.0.0.1:1/v1#flux.1-dev', '127.0.0.1/flux.1-dev'],
   ['videos:http://127.0.0.1:1/v1', '127.0.0.1/videos'],
+  ['sdapi:http://127.0.0.1:1#flux1 dev [a1b2]', '127.0.0.1/flux1-dev-[a1b2]'],
   ['python still.py', 'command/python'],
 ])('the model of --engine %s is called %s, and --dry-run asks no server', async (word, name) => {
   const { run } = createLocalHome()

@@ -1,10 +1,10 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
-import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, lstatSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/entry.js'
 import { FileIndex } from '../../batch/manifest/outputs.js'
 import { usageError } from '../../errors.js'
-import { isFolder, isWithin, makeFolders, reasonUnwritable } from '../../host/file-system.js'
+import { followLinks, isFolder, isWithin, makeFolders, reasonUnwritable } from '../../host/file-system.js'
 import { writeAtomically } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
@@ -20,13 +20,18 @@ interface BatchFiles {
 /** Throws `usage` if the `--report` file cannot be written, or if the batch needs it. */
 export function checkReport(path: string, { manifest, lockPath }: BatchFiles): void {
   const { folder, entries } = manifest
-  const outputs = entries.map(({ kind, output }) => ({ kind, realPath: resolve(folder, output) }))
-  const isOutput = new FileIndex(outputs).find({ realPath: resolve(path) }) !== undefined
-  if (isOutput || [resolve(manifest.path), resolve(lockPath)].includes(resolve(path)))
+  const realPathOf = (file: string) => followLinks(resolve(file))
+  const outputs = entries.map(({ kind, output }) => ({ kind, realPath: realPathOf(resolve(folder, output)) }))
+  const isOutput = new FileIndex(outputs).find({ realPath: realPathOf(path) }) !== undefined
+  if (isOutput || [manifest.path, lockPath].map(realPathOf).includes(realPathOf(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
+  if (existsSync(path) && !isFolder(path) && !isReplaced(path)) return
   const reason = isFolder(path) ? 'it is a folder' : reasonUnwritable(dirname(path))
   if (reason !== undefined) throw usageError(`--report: cannot write ${path}: ${reason}.`)
 }
+
+/** Whether the report becomes a new file. A link or a device such as /dev/stdout is written to, also in a folder without new files. */
+const isReplaced = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isFile() !== false
 
 /** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
 export async function writeReport(
@@ -38,9 +43,8 @@ export async function writeReport(
   const text = `${printableJson(report, 2)}\n`
   try {
     makeFolders(dirname(path))
-    // A link or a device such as /dev/stdout is written to, and not replaced.
-    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) writeFileSync(path, text)
-    else await writeAtomically(path, text)
+    if (isReplaced(path)) await writeAtomically(path, text)
+    else writeFileSync(path, text)
   } catch (error) {
     out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }

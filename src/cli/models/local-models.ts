@@ -75,7 +75,9 @@ function nameOf({ type, url, workflow, command, model = '' }: EngineWord): strin
   if (url === undefined && command === undefined) return model.replace(/:.*$/, '')
   const [program = ''] = command?.trim().split(/\s/) ?? []
   const file = basename(workflow ?? program).replace(/\.\w+$/, '')
-  return `${url === undefined ? type : new URL(url).hostname}/${model || file || type}`
+  // A file may have spaces in its name, as the title of a checkpoint does; a model may not.
+  const name = (model || file).trim().replaceAll(/\s+/g, '-')
+  return `${url === undefined ? type : new URL(url).hostname}/${name || type}`
 }
 
 /** A provider publishes the parameters of its models, so here they have a prompt alone. */

@@ -7,8 +7,7 @@ import { isQuoted } from '../protocol/text.js'
 const API_PATH = /\/api(\/v1(\/runs)?)?$/
 
 /** A URL in a message: without what may be a key. */
-export const shownUrl = (text: string): string =>
-  text.replace(/^(https?:\/\/)?.*@/is, '$1…@').replace(/\?.*/s, '?…')
+const shownUrl = (text: string): string => text.replace(/^(https?:\/\/)?.*@/is, '$1…@').replace(/\?.*/s, '?…')
 
 /**
  * Returns the base URL without a trailing slash, a fragment and the path of the interface. Throws `usage` if it is not an http(s) URL or has a query,

@@ -112,7 +112,7 @@ async function isUnchanged(
 }
 
 /** Describes why a file cannot be written. ENOENT then means that its folder is missing. */
-export const describeFileError = (error: unknown): string =>
+const describeFileError = (error: unknown): string =>
   errorCode(error) === 'ENOENT' && (error as { syscall?: unknown }).syscall !== 'mkdir'
     ? 'the folder does not exist'
     : printable(describeReason(error))

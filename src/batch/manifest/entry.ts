@@ -1,5 +1,4 @@
 /** What a manifest says of each run: one entry with its own output file. Entries may use outputs of other entries. */
-
 import type { MediaSummary, MediaType } from '../../protocol/media.js'
 import type { MediaPlace } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'

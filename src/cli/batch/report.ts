@@ -269,13 +269,13 @@ export function cellsOf(step: PlanStep, row?: RowResult, open?: string): readonl
 const USUAL_EXTENSIONS: Readonly<Record<Kind, string>> = { image: '.png', video: '.mp4' }
 
 /** Returns the cells for a person: a file whose extension is not known yet has the usual one of its kind. */
-export function shownCells(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
+function shownCells(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
   const file = step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind])
   return cellsOf({ ...step, file }, row, open)
 }
 
 /** All keys are always present. Unknown values are null. */
-export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
+const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
   name: entry.name,
   action: action.do,
   reason: reasonOf(action) || null,
@@ -300,7 +300,7 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
 })
 
 /** All keys are always present. Unknown values are null. */
-export const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
+const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   name: step.entry.name,
   result,
   kind: step.entry.kind,
@@ -336,7 +336,7 @@ export function planLine({ globals }: Context, plan: Plan, prices: Prices): stri
 }
 
 /** Returns the end of a summary line: `. Estimate: 4.8 USD (2 runs without a price)`. Empty without runs. */
-export function estimateNote(
+function estimateNote(
   { runs, millionths, withoutPrice, currency }: CostEstimate,
   { local }: { readonly local: boolean },
 ): string {
@@ -349,7 +349,7 @@ export function estimateNote(
 }
 
 /** Keys of the summaries. Null without a price: for a model, and for all runs together. */
-export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel }: CostEstimate) => ({
+const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel }: CostEstimate) => ({
   estimate: runs > 0 && runs === withoutPrice ? null : amountOf(millionths),
   currency,
   without_price: withoutPrice,

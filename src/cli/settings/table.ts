@@ -17,7 +17,7 @@ import { type RawProfile, settingOf } from './config-file.js'
  * Environment variables for the API key, in order of precedence. The key is not a setting: no flag or config key sets
  * it.
  */
-export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
+const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
 /** The first variable that is set. */
 export const keyVariableIn = (env: Env): string | undefined =>

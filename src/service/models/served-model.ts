@@ -1,7 +1,6 @@
 /** A model of a service: its document, how this node renders it, and the seed of its runs. */
 import { randomInt } from 'node:crypto'
 import { MAX_PROPERTIES } from '../../protocol/model-document.js'
-
 import {
   builtInSchema,
   KINDS,

@@ -104,7 +104,7 @@ function deriveWithScrypt(password: string, salt: Uint8Array): Promise<Uint8Arra
 }
 
 /** Maximum length of an email address (the path of RFC 5321). */
-export const MAX_EMAIL_LENGTH = 254
+const MAX_EMAIL_LENGTH = 254
 
 /** Returns an email as it is stored. The service sends no mail: the email is the name for sign-in. */
 export const storedEmail = (email: string): string => email.trim().toLowerCase()

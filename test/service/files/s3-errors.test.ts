@@ -21,7 +21,7 @@ test.each([
 test('an error of the storage names operation and reason, and quotes nothing of its response', () => {
   const error = asStorageError(answered('SignatureDoesNotMatch', 403), 'PutObject') as StorageUnavailable
   expect(error).toBeInstanceOf(StorageUnavailable)
-  expect(error.message).toBe('PutObject: SignatureDoesNotMatch (403)')
+  expect(error.message).toBe('--storage: PutObject: SignatureDoesNotMatch (403)')
   expect(error.cause).toBeUndefined()
   expect(error.stack).not.toContain('AKIDSECRET')
 })

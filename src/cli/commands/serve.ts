@@ -137,6 +137,7 @@ async function openService(
     clock,
     urls: [options.databaseUrl, storageUrl],
     preview: () => preview,
+    warn: out.warn,
     // The network is loaded at the first request.
     async fetch(request) {
       const network: Pick<EngineParts, 'fetch'> = { fetch: await ctx.fetch() }

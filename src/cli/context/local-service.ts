@@ -58,7 +58,7 @@ export async function openLocalService(
   const set = await openLocalModels(sources, render)
   const preview = app.parts.engine ?? createPreviewProcess()
   const network: Fetch = async (request) => (await app.fetch())(request)
-  const parts = { env, clock, fetch: network, urls: [], preview: () => preview }
+  const parts = { env, clock, fetch: network, urls: [], preview: () => preview, warn: out.warn }
   const all = render ? set.createEngine(parts) : undefined
   if (lineEngine !== undefined) {
     const { url } = lineEngine.engine

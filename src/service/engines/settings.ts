@@ -22,6 +22,8 @@ export interface ServerParts {
   readonly clock: Clock
   /** Sends requests to the servers of models. It adds no key and follows no redirect. */
   fetch(request: ServerRequest): Promise<HttpResponse>
+  /** Gets a line about a server that is waited for. */
+  warn?(line: string): void
 }
 
 export interface EngineParts extends ServerParts {

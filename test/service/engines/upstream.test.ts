@@ -8,14 +8,16 @@ import { failedAnswer, isFinalAnswer } from '../../../src/service/engines/upstre
 import { createManualClock, responseOf } from '../../support/index.js'
 import { jobOf } from '../../support/model-servers/engine.js'
 
-test('a request gives up after ten minutes of 503, with the words of the server', async () => {
+test('a request says once that it waits, and gives up after ten minutes of 503 with the words of the server', async () => {
   const clock = createManualClock()
   let sent = 0
+  const lines: string[] = []
+  const warn = (line: string) => void lines.push(line)
   const fetch = async () => {
     sent++
     return responseOf({ status: 503, body: { error: { message: 'Loading model' } } })
   }
-  const upstream = createUpstream({ url: new URL('http://127.0.0.1/v1'), parts: { clock, fetch } })
+  const upstream = createUpstream({ url: new URL('http://127.0.0.1/v1'), parts: { clock, fetch, warn } })
   const request = { method: 'POST', path: 'images' } as const
   await expect(clock.runUntil(upstream.value(request, new AbortController().signal))).rejects.toThrow(
     "The model's server was not ready within 10 minutes. The model's server answered 503: Loading model",
@@ -23,6 +25,7 @@ test('a request gives up after ten minutes of 503, with the words of the server'
   expect(clock.monotonic()).toBeGreaterThan(580_000)
   expect(clock.monotonic()).toBeLessThanOrEqual(600_000)
   expect(sent).toBeGreaterThan(40)
+  expect(lines).toEqual(["http://127.0.0.1: The model's server answered 503: Loading model. Still trying."])
 })
 
 describe('an answer with an error status', () => {

@@ -303,7 +303,7 @@ export class Upstream {
     signal: AbortSignal,
     options: SendOptions,
   ): Promise<HttpResponse> {
-    const { clock } = this.#parts
+    const { clock, warn } = this.#parts
     const startedAtMs = clock.monotonic()
     const attempt = async (): Promise<Attempt> => {
       const outcome = await this.#sendOnce(request, signal, options)
@@ -315,7 +315,12 @@ export class Upstream {
       const { problem, retryAfter, isFinal } = outcome
       if (isFinal) return { fail: problem }
       const waitMs = Math.max(stepOf(READY_STEPS_MS, number), retryAfterMs(retryAfter, clock.now()))
-      if (clock.monotonic() - startedAtMs + waitMs <= READY_LIMIT_MS) return { retryInMs: waitMs }
+      if (clock.monotonic() - startedAtMs + waitMs <= READY_LIMIT_MS) {
+        // One failure alone is common.
+        const text = problem.message.replace(/[^.!?]$/, '$&.')
+        if (number === 2) warn?.(`${this.origin}: ${text} Still trying.`)
+        return { retryInMs: waitMs }
+      }
       const waited = `The model's server was not ready within ${READY_LIMIT_MS / 60_000} minutes.`
       return { fail: new UpstreamError(`${waited} ${problem.message}`, { status: problem.status }) }
     }

@@ -1,10 +1,13 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { stillWaitingLine } from '../../src/cli/runs/runs-view.js'
+import type { Context } from '../../src/cli/context/context.js'
+import { RunsView, stillWaitingLine } from '../../src/cli/runs/runs-view.js'
 import { createStyle } from '../../src/cli/terminal/output.js'
 import { type Board, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
-import { createCliService, type Environment, temporaryFolder } from '../support/index.js'
+import type { RunState } from '../../src/protocol/run-state.js'
+import type { Result, Run } from '../../src/runs/run.js'
+import { createCliService, createManualClock, type Environment, temporaryFolder } from '../support/index.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
@@ -148,4 +151,16 @@ it.each<[Environment, boolean, boolean, boolean]>([
 ])('colour follows the environment %j, a terminal: %s, and colour allowed: %s', (env, isTTY, color, has) => {
   const { level } = createStyle({ isTTY } as never, env, { color })
   expect(level > 0).toBe(has)
+})
+
+it('the line of each minute says of no run that it downloads whose outputs are only printed', async () => {
+  const clock = createManualClock()
+  const notes: string[] = []
+  const out = { mode: {}, note: (text: string) => void notes.push(text) }
+  const view = await RunsView.open({ clock, out, stderr: {}, env: {} } as unknown as Context, 2)
+  const run = { id: 'run_1', row: {} } as Run
+  view.see({ is: 'status', run, state: { status: 'succeeded', phase: 'succeeded' } as RunState })
+  view.see({ is: 'ended', run, result: { is: 'done' } as unknown as Result })
+  await clock.advance(60_000)
+  expect(notes.at(-1)).toBe('still waiting for 1 of 2 runs (1 succeeded, 1 min 00 s)')
 })

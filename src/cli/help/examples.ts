@@ -101,7 +101,7 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
   ],
   'rushes admin key': [
     'rushes admin key disable 2',
-    'A key is identified by its number, which `rushes admin key list` shows.',
+    'A key is identified by its number in `rushes admin key list`, or by its name if no other key has it.',
   ],
   'rushes admin key create': ['rushes admin key create --account acme --name ci --expires 30d'],
   'rushes admin key set': ['rushes admin key set 2 --spend-limit 500 --allow-ip none'],

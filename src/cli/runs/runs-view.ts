@@ -64,6 +64,7 @@ export class RunsView {
           this.#left.push(event.run.id)
         if (event.result.is === 'created') break
         this.#board.ended++
+        this.#board.activity = undefined
     }
   }
 
@@ -77,7 +78,7 @@ export class RunsView {
 
   #seeStatus({ run, state }: Extract<RunEvent, { is: 'status' }>): void {
     const board = this.#board
-    // Of a run whose outputs nobody wants, this is its end.
+    // A run whose outputs nobody wants ends now.
     board.activity =
       state.phase === 'succeeded' && state.withoutUrls === undefined ? 'downloading' : undefined
     if (this.#failures >= MIN_FAILURES) this.#ctx.out.note('The service answers again.')

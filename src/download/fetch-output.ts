@@ -274,7 +274,7 @@ export class Part {
   /** Empties the part for a new download of this version. */
   async restart(version: FileVersion | undefined): Promise<void> {
     if (this.bytes > 0) {
-      // Opened again, not truncated: Windows truncates no file that is open for appending.
+      // Opened again, not truncated: the handle would write at its old position.
       await this.#handle.close()
       this.#handle = await open(this.path, 'w')
     }

@@ -223,8 +223,9 @@ test('each key gets 20 requests in 10 s over both endpoints; refused requests do
 test.each([
   ['GET', '/', 404, 'not_found'],
   ['GET', `${RUNS}/a/b`, 404, 'not_found'],
-  ['GET', `${RUNS}/%zz`, 400, 'bad_request'],
-  ['GET', '/%zz', 400, 'bad_request'],
+  ['GET', `${RUNS}/%zz`, 404, 'run_not_found'],
+  ['GET', `${RUNS}/%ff`, 404, 'run_not_found'],
+  ['GET', '/%zz', 404, 'not_found'],
   ['GET', RUNS, 404, 'not_found'],
   ['POST', `${RUNS}/run_x`, 404, 'not_found'],
   ['POST', '/outputs/a/b', 404, 'not_found'],

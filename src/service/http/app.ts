@@ -6,6 +6,7 @@ import { type FastifyInstance, fastify } from 'fastify'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { writeJson } from '../../protocol/json.js'
+import { percentDecoded } from '../../protocol/text.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { Refusal } from '../rules/refusal.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
@@ -58,6 +59,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     // While the service closes, open connections get normal responses. Fastify's 503 has another format.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
+    // An id that cannot be decoded is looked up like any other.
+    rewriteUrl: ({ url = '/' }) => (percentDecoded(url) === url ? url.replaceAll('%', '%25') : url),
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
   })
   // Inputs may have integers that `JSON.stringify` refuses.

@@ -325,6 +325,13 @@ describe('a mistake in a matrix', () => {
     ],
     [
       `
+      name: "{aspect_rati}-{aspect_ratios}"
+      prompt: "x {aspect_ratios}"
+      matrix: {aspect_rati: ["1:1", "16:9"], aspect_ratios: [square]}`,
+      '6 no text of the run uses {aspect_rati}. Did you mean "aspect_ratio"?',
+    ],
+    [
+      `
       name: "{a}"
       prompt: x
       matrix: {a: [b, {text: c}]}`,

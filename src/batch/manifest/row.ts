@@ -150,7 +150,7 @@ function fillRow(own: Fields, combination: Combination, context: RowContext, ref
     else if ('schema' in model && isParameter(model.schema, key)) set(key)
     else if (!isUsableInText(value))
       refuse(`each value of ${key} must be a text, a number, or a map of them`, 'matrix', key)
-    else if ('schema' in model && !texts.includes(`{${key}`)) {
+    else if ('schema' in model && ![`{${key}}`, `{${key}.`].some((use) => texts.includes(use))) {
       // Its combinations would be runs of one input, each paid for.
       const meant = didYouMean(key, Object.keys(model.schema.properties))
       if (meant !== '') refuse(`no text of the run uses {${key}}.${meant}`, 'matrix', key)

@@ -1,4 +1,7 @@
-/** What the pages cannot do without a script and htmx does not do: times of the clock here, rest in a hidden tab, names of files. */
+/**
+ * What the pages cannot do without a script and htmx does not do: times of the clock here, rest in a hidden tab,
+ * names of files.
+ */
 /** A filter of htmx (`every 2s [!document.hidden]`) would need eval. */
 document.addEventListener('htmx:before:request', (event) => {
   if (document.hidden && event.detail.ctx.request.method === 'GET') event.preventDefault()

@@ -1,5 +1,6 @@
 /**
- * Detects the type of a file: by its first bytes, else by the host's content type. The bytes come first because hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
+ * Detects the type of a file: by its first bytes, else by the host's content type. The bytes come first because
+ * hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
  */
 import { extname } from 'node:path'
 

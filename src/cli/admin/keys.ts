@@ -30,7 +30,9 @@ export const keyCommands: readonly AdminCommand[] = [
     make: true,
     async work(task) {
       const { ctx, admin, flags } = task
-      const { apiKey, key } = await admin.createKey(accountOf(flags), termsOf(ctx, flags))
+      if (flags.account === undefined)
+        throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
+      const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
       ctx.out.answer({ ...keyJson(key), api_key: apiKey }, apiKey)
       ctx.out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },
@@ -141,9 +143,3 @@ const KEY_HEADER = ['ID', 'ACCOUNT', 'KEY', 'STATE', 'SPENT', 'RUNS', 'ALLOWED I
 
 const usageText = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`
-
-/** The account of the line. Throws `usage` without one. */
-function accountOf({ account }: AdminFlags): string {
-  if (account !== undefined) return account
-  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
-}

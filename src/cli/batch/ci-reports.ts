@@ -30,7 +30,10 @@ export function checkReport(path: string, { manifest, lockPath }: BatchFiles): v
   if (reason !== undefined) throw usageError(`--report: cannot write ${path}: ${reason}.`)
 }
 
-/** Whether the report becomes a new file. A link or a device such as /dev/stdout is written to, also in a folder without new files. */
+/**
+ * Whether the report becomes a new file. A link or a device such as /dev/stdout is written to, also in a folder
+ * that takes no new files.
+ */
 const isReplaced = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isFile() !== false
 
 /** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */

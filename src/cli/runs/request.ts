@@ -196,7 +196,8 @@ function checkInput(
       lines.join(' '),
       isPromptAlone
         ? exampleOf(kind)
-        : `See all parameters with \`rushes ${isBuiltIn(document) ? `run ${kind} --help` : `models ${model}`}${globals.local ? ' --local' : ''}\`.`,
+        : `See all parameters with \`rushes ${isBuiltIn(document) ? `run ${kind} --help` : `models ${model}`}` +
+            `${globals.local ? ' --local' : ''}\`.`,
     )
   }
   for (const { name, nearest } of unknownFields(schema, input))

@@ -78,7 +78,7 @@ export class RunsView {
 
   #seeStatus({ run, state }: Extract<RunEvent, { is: 'status' }>): void {
     const board = this.#board
-    // A run whose outputs nobody wants ends now.
+    // A run whose outputs are not downloaded ends now.
     board.activity =
       state.phase === 'succeeded' && state.withoutUrls === undefined ? 'downloading' : undefined
     if (this.#failures >= MIN_FAILURES) this.#ctx.out.note('The service answers again.')

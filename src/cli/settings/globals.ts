@@ -120,7 +120,8 @@ export function endHint(state: RunState, isLocal: boolean): string {
   const data = isLocal ? ' --data <state folder>/local' : ''
   // The job of a canceled run is canceled, also if it is adopted.
   return isOutcomeUnknown(state) && !isCanceled(state)
-    ? `If its provider has a job of it, the operator of the service fetches the result with \`rushes admin run adopt ${id} <job>${data}\`.`
+    ? 'If its provider has a job of it, the operator of the service fetches the result with ' +
+        `\`rushes admin run adopt ${id} <job>${data}\`.`
     : `\`rushes show ${id}\` shows its input.`
 }
 

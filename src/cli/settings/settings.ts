@@ -158,7 +158,8 @@ export const NO_BASE_URL: Missing = {
   code: 'no_base_url',
   text: 'service URL',
   hint:
-    'Store the service URL and the key with `rushes login --base-url <url>`, or set the URL with --base-url <url>, RUSHES_BASE_URL or `rushes config set baseUrl <url>`. ' +
+    'Store the service URL and the key with `rushes login --base-url <url>`, or set the URL with --base-url <url>, ' +
+    'RUSHES_BASE_URL or `rushes config set baseUrl <url>`. ' +
     'To try rushes without a service, or for local runs, add --local.',
 }
 

@@ -20,7 +20,7 @@ export interface Sizes {
   sizeOf(input: Readonly<Record<string, unknown>>): Size
 }
 
-/** Reports keys that are no ratio, and values that are not sizes. `sent`: parameters that are sent as they are. */
+/** Reports keys that are not ratios, and values that are not sizes. `sent`: parameters that are sent as they are. */
 export function readSizes(
   settings: EngineSettings,
   { kind, input: { properties } }: ModelDocument,

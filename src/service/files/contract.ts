@@ -40,8 +40,7 @@ export interface FileReader {
 export interface FileWriter {
   /**
    * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved.
-   * If the storage does not respond, rejects with `StorageUnavailable`, as
-   * do all other methods.
+   * If the storage does not respond, rejects with `StorageUnavailable`, as all other methods do.
    */
   put(key: string, source: FileSource, options?: PutOptions): Promise<void>
   /** Removes a file. Does nothing if the key is not stored. */

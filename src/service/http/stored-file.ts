@@ -14,8 +14,8 @@ const FILE_POLICY =
   "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 /**
- * Sends the file, the requested range of it, or a redirect to its signed URL. Throws `Refusal` (410, 416), and `StorageUnavailable`
- * for a file of another size: the headers describe the recorded bytes, and caches rely on them.
+ * Sends the file, the requested range of it, or a redirect to its signed URL. Throws `Refusal` (410, 416), and
+ * `StorageUnavailable` for a file of another size: the headers describe the recorded bytes, and caches rely on them.
  */
 export async function sendStoredFile(
   request: FastifyRequest,
